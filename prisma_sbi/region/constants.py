@@ -1,0 +1,121 @@
+"""Public constants of a region: what everybody may know before any trip is read."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from prisma_sbi import _validate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constants:
+    """Constants of the road, the driver, the vehicle, the loss and the bin grid.
+
+    All of them are fixed before private data is touched, so none costs privacy. They
+    enter the fingerprint of the region.
+
+    Attributes
+    ----------
+    horizon_s, time_step_s
+        Length and sampling interval of every trace.
+    n_route_points
+        Points at equal spacing along an unfolded route.
+    acceleration_ceiling_mps2
+        ``A``: the acceleration limit of a driver with aggressiveness 1.
+    brake_fraction
+        ``B``: comfortable braking as a fraction of the acceleration limit.
+    control_gain_per_s
+        ``K``: how fast the driver closes a gap to the desired speed.
+    tank_efficiency
+        ``eta``: power at the wheels over power from the tank.
+    recuperation
+        ``r``: share of the braking power that returns to the store.
+    idle_power_w_per_l
+        Fuel power of an idling engine per liter of displacement.
+    creep_speed_mps, creep_length_m
+        Speed at a signal or stop sign, and the stretch of road over which it holds.
+    elevation_smoothing_m
+        Length of the window over which heights are averaged before they are differentiated.
+    max_grade
+        Slopes beyond this are taken for errors of the elevation model and clipped.
+    aggressiveness_bounds, detour_bounds
+        Domain of the two continuous descriptors.
+    energy_scale, duration_scale, shape_scale
+        Standard deviations ``sigma`` of the three residuals; weights are ``1/(2 sigma^2)``.
+    activity_threshold
+        ``theta``: power that counts as driving, as a fraction of the power span of the pool.
+    power_span_w
+        ``P``: the power span of the pool.
+    n_place_bins, n_aggressiveness_bins, n_detour_bins
+        Bins per coordinate and per continuous descriptor.
+    """
+
+    horizon_s: int = 500
+    time_step_s: float = 1.0
+    n_route_points: int = 256
+    acceleration_ceiling_mps2: float = 3.0
+    brake_fraction: float = 1.0
+    control_gain_per_s: float = 0.7
+    tank_efficiency: float = 0.30
+    recuperation: float = 0.0
+    idle_power_w_per_l: float = 2_000.0
+    creep_speed_mps: float = 3.0
+    creep_length_m: float = 20.0
+    elevation_smoothing_m: float = 150.0
+    max_grade: float = 0.15
+    aggressiveness_bounds: tuple[float, float] = (0.0, 1.0)
+    detour_bounds: tuple[float, float] = (1.0, 2.5)
+    energy_scale: float = 0.05
+    duration_scale: float = 0.05
+    shape_scale: float = 0.05
+    activity_threshold: float = 0.02
+    power_span_w: float = 100_000.0
+    n_place_bins: int = 32
+    n_aggressiveness_bins: int = 16
+    n_detour_bins: int = 16
+
+    def __post_init__(self) -> None:
+        pairs = ("aggressiveness_bounds", "detour_bounds")
+        for name in pairs:
+            low, high = (float(edge) for edge in getattr(self, name))
+            _validate.finite(**{f"{name}[0]": low, f"{name}[1]": high})
+            if not low < high:
+                raise ValueError(f"Expected {name} to rise; got {(low, high)!r}.")
+            object.__setattr__(self, name, (low, high))
+        may_be_zero = ("recuperation",)
+        for field in fields(self):
+            if field.name in pairs:
+                continue
+            value = getattr(self, field.name)
+            _validate.finite(**{field.name: value})
+            if field.name not in may_be_zero:
+                _validate.positive(**{field.name: value})
+        _validate.in_range(0.0, 1.0, recuperation=self.recuperation)
+        _validate.in_range(0.0, 1.0, tank_efficiency=self.tank_efficiency)
+        _validate.at_least(2, n_route_points=self.n_route_points)
+        _validate.at_least(3, horizon_s=self.horizon_s)
+
+    @property
+    def n_times(self) -> int:
+        """Samples in a trace."""
+        return round(self.horizon_s / self.time_step_s)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Constants":
+        """Inverse of :meth:`to_dict`; an unknown name raises ``ValueError``."""
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise ValueError(
+                f"Expected constants among {sorted(known)}; got {unknown}. "
+                "Remove them, or use the version of prisma_sbi that wrote them."
+            )
+        return cls(
+            **{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        )

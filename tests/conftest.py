@@ -1,0 +1,40 @@
+"""Shared fixtures and settings of the test suite."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check jaxtyping annotations at run time while tests run."""
+    from jaxtyping import install_import_hook
+
+    install_import_hook("prisma_sbi", "beartype.beartype")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip tests on real data where the reference folder is absent."""
+    if reference_folder() is not None:
+        return
+    reason = "the reference data folder ../shared/data is not beside this checkout"
+    for item in items:
+        if "realdata" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def reference_folder() -> Path | None:
+    """Folder with VED trips, roads, elevation and vehicles, if there is one."""
+    default = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("PRISMA_REFERENCE_DATA", default))
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def reference_data() -> Path:
+    """The reference data folder; only tests marked ``realdata`` may ask for it."""
+    folder = reference_folder()
+    assert folder is not None
+    return folder
