@@ -31,6 +31,8 @@ class Constants:
         ``r``: share of the braking power that returns to the store.
     idle_power_w_per_l
         Fuel power of an idling engine per liter of displacement.
+    arrival_tolerance_m
+        The trip ends, and the engine stops, this far before the end of the road.
     creep_speed_mps, creep_length_m
         Speed at a signal or stop sign, and the stretch of road over which it holds.
     elevation_smoothing_m
@@ -41,6 +43,9 @@ class Constants:
         Domain of the two continuous descriptors.
     energy_scale, duration_scale, shape_scale
         Standard deviations ``sigma`` of the three residuals; weights are ``1/(2 sigma^2)``.
+    energy_floor_j, duration_floor_s
+        Smallest denominators of the relative residuals; a trip that recuperates as much as
+        it spends has an energy near zero.
     activity_threshold
         ``theta``: power that counts as driving, as a fraction of the power span of the pool.
     power_span_w
@@ -58,6 +63,7 @@ class Constants:
     tank_efficiency: float = 0.30
     recuperation: float = 0.0
     idle_power_w_per_l: float = 2_000.0
+    arrival_tolerance_m: float = 1.0
     creep_speed_mps: float = 3.0
     creep_length_m: float = 20.0
     elevation_smoothing_m: float = 150.0
@@ -67,6 +73,8 @@ class Constants:
     energy_scale: float = 0.05
     duration_scale: float = 0.05
     shape_scale: float = 0.05
+    energy_floor_j: float = 100_000.0
+    duration_floor_s: float = 5.0
     activity_threshold: float = 0.02
     power_span_w: float = 100_000.0
     n_place_bins: int = 32

@@ -1,0 +1,119 @@
+"""The published loss of one trip as a function of its descriptors."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from prisma_sbi.models.summary import (
+    TraceSummary,
+    activity,
+    away_from_zero,
+    summarize,
+    summary_residuals,
+)
+from prisma_sbi.region.constants import Constants
+from prisma_sbi.simulator.driver import Road, driver_setting, driver_step
+from prisma_sbi.simulator.trip import simulate_power
+from prisma_sbi.simulator.vehicle import Vehicle, tank_power, traction_features
+
+
+class SummaryObjective(eqx.Module):
+    """Loss of one trip: its road, its observed summary and the public pool.
+
+    Attributes
+    ----------
+    road
+        Profile of the trip.
+    observed
+        Summary of the observed trace.
+    pool
+        Candidate vehicles.
+    constants
+        Public constants (static).
+    """
+
+    road: Road
+    observed: TraceSummary
+    pool: Vehicle
+    constants: Constants = eqx.field(static=True)
+
+    def residuals(
+        self, point: Float[Array, "2"], vehicle: Int[Array, ""]
+    ) -> Float[Array, " residual"]:
+        """Standardized residuals at (aggressiveness, detour) for one vehicle of the pool."""
+        power_w = simulate_power(point[0], point[1], self.pool[vehicle], self.road, self.constants)
+        return summary_residuals(summarize(power_w, self.constants), self.observed, self.constants)
+
+    def losses(
+        self, point: Float[Array, "2"], vehicles: Int[Array, " choice"], *, stride: int = 1
+    ) -> Float[Array, " choice"]:
+        r"""Loss at (aggressiveness, detour) for several vehicles, from one driver run.
+
+        Parameters
+        ----------
+        point : (2,)
+            Aggressiveness and detour.
+        vehicles : (choice,) int
+            Positions in the pool.
+        stride
+            Time steps over which the motion is averaged before the vehicles see it. 1 is the
+            loss itself; more is a cheaper approximation, good enough to rank candidates.
+
+        Notes
+        -----
+        Nothing of length ``time`` is stored. With the running energy :math:`C_t` of a vehicle
+        the misfit of the cumulative curve expands to
+        :math:`\sum_t (C_t / E - s_t)^2 = A / E^2 - 2 B / E + \sum_t s_t^2` where
+        :math:`A = \sum_t C_t^2` and :math:`B = \sum_t C_t s_t`, so four running sums a vehicle
+        are all the memory there is.
+        """
+        constants = self.constants
+        share = self.observed.cumulative_share[stride - 1 :: stride]
+        setting = driver_setting(point[0], point[1], self.road, constants)
+        vehicle = self.pool[vehicles]
+        dt = constants.time_step_s * stride
+
+        zero = jnp.zeros_like(setting.length_m)
+        features_zero = jnp.zeros(4, zero.dtype) + zero
+
+        def motion_step(carry, _):
+            state, features, engaged = carry
+            state, (speed, acceleration, slope, engaged_now) = driver_step(
+                state, setting, constants
+            )
+            features = features + engaged_now * traction_features(speed, acceleration, slope)
+            return (state, features, engaged + engaged_now), None
+
+        def step(carry, share_now):
+            state, energy, duration, squares, products = carry
+            (state, features, engaged), _ = lax.scan(
+                motion_step, (state, features_zero, zero), length=stride
+            )
+            # Wheel power is linear in the features, tank power positively homogeneous: for a
+            # stride of one, factoring the engagement in here changes nothing.
+            wheel_power = vehicle.coefficients @ (features / stride)
+            power = tank_power(wheel_power, engaged / stride * vehicle.idle_power_w, constants)
+            energy = energy + dt * power
+            duration = duration + dt * activity(power, constants)
+            squares = squares + energy**2
+            return (state, energy, duration, squares, products + energy * share_now), None
+
+        zeros = jnp.zeros_like(vehicle.idle_power_w) + zero
+        (_, energy, duration, squares, products), _ = lax.scan(
+            step, ((zero, zero), zeros, zeros, zeros, zeros), share
+        )
+        total = away_from_zero(energy, constants.energy_floor_j)
+        shape = squares / total**2 - 2.0 * products / total + jnp.sum(share**2)
+        observed = self.observed
+        energy_misfit = (energy - observed.energy_j) / away_from_zero(
+            observed.energy_j, constants.energy_floor_j
+        )
+        duration_misfit = (duration - observed.duration_s) / jnp.maximum(
+            observed.duration_s, constants.duration_floor_s
+        )
+        return 0.5 * (
+            (energy_misfit / constants.energy_scale) ** 2
+            + (duration_misfit / constants.duration_scale) ** 2
+            + jnp.maximum(shape, 0.0) / (share.shape[-1] * constants.shape_scale**2)
+        )
