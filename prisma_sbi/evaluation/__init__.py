@@ -1,1 +1,71 @@
-"""evaluation."""
+"""Metrics of synthetic traces, recovery of known descriptors, figures and tables."""
+
+from prisma_sbi.evaluation.autocorrelation import autocorrelation, autocorrelation_distance
+from prisma_sbi.evaluation.distances import DISTANCES
+from prisma_sbi.evaluation.features import FEATURE_NAMES, band_energy, trace_features
+from prisma_sbi.evaluation.floor import Floor, Floors, compute_floors
+from prisma_sbi.evaluation.frechet import (
+    GaussianFit,
+    fit_gaussian,
+    frechet_distance,
+    gaussian_frechet_distance,
+    gaussian_from_covariance,
+)
+from prisma_sbi.evaluation.plot_curves import plot_mean_acf, plot_power_spectrum
+from prisma_sbi.evaluation.plot_places import plot_places
+from prisma_sbi.evaluation.plot_recovery import plot_recovery
+from prisma_sbi.evaluation.plot_style import save_figures
+from prisma_sbi.evaluation.plot_traces import plot_power_levels, plot_traces
+from prisma_sbi.evaluation.population import Population, amplitude_scale_w
+from prisma_sbi.evaluation.precision_recall import (
+    PrecisionRecall,
+    precision_recall,
+    standardize_features,
+)
+from prisma_sbi.evaluation.recovery import (
+    ParameterRecovery,
+    Recovery,
+    VehicleRecovery,
+    recovery,
+)
+from prisma_sbi.evaluation.score import SCORE_KEYS, Scores, evaluate
+from prisma_sbi.evaluation.table import COLUMNS, metrics_json, score_rows
+
+__all__ = [
+    "COLUMNS",
+    "DISTANCES",
+    "FEATURE_NAMES",
+    "SCORE_KEYS",
+    "Floor",
+    "Floors",
+    "GaussianFit",
+    "ParameterRecovery",
+    "Population",
+    "PrecisionRecall",
+    "Recovery",
+    "Scores",
+    "VehicleRecovery",
+    "amplitude_scale_w",
+    "autocorrelation",
+    "autocorrelation_distance",
+    "band_energy",
+    "compute_floors",
+    "evaluate",
+    "fit_gaussian",
+    "frechet_distance",
+    "gaussian_frechet_distance",
+    "gaussian_from_covariance",
+    "metrics_json",
+    "plot_mean_acf",
+    "plot_places",
+    "plot_power_levels",
+    "plot_power_spectrum",
+    "plot_recovery",
+    "plot_traces",
+    "precision_recall",
+    "recovery",
+    "save_figures",
+    "score_rows",
+    "standardize_features",
+    "trace_features",
+]
