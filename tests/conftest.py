@@ -12,7 +12,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Check jaxtyping annotations at run time while tests run."""
     from jaxtyping import install_import_hook
 
-    install_import_hook("prisma_sbi", "beartype.beartype")
+    install_import_hook("prisma_sbi", "tests.typecheck.checked")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -22,7 +22,12 @@ from prisma_sbi.region.pool import VehiclePool
 from prisma_sbi.region.profiles import RoadProfiles, RouteStatus
 from prisma_sbi.region.record import Region
 from prisma_sbi.region.roads import RoadNetwork
-from prisma_sbi.region.routing import route_profiles
+from prisma_sbi.region.routing import (
+    network_distances,
+    route_profiles,
+    shortest_path_nodes,
+    snap_to_nodes,
+)
 from prisma_sbi.region.storage import load_region, save_region
 from prisma_sbi.region.thinning import pool_from_table, thin_pool
 
@@ -48,6 +53,7 @@ __all__ = [
     "largest_component",
     "load_region",
     "network_bounds",
+    "network_distances",
     "pool_from_table",
     "read_elevation",
     "read_roads",
@@ -55,5 +61,7 @@ __all__ = [
     "road_network_from_graph",
     "route_profiles",
     "save_region",
+    "shortest_path_nodes",
+    "snap_to_nodes",
     "thin_pool",
 ]

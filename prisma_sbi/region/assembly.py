@@ -1,6 +1,7 @@
 """Putting a road network together from edges, and taking the usable part out of it."""
 
 import logging
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -164,17 +165,21 @@ def select_nodes(network: RoadNetwork, keep: np.ndarray) -> RoadNetwork:
     )
 
 
-def network_bounds(network: RoadNetwork) -> Bounds:
-    """Draw the smallest box around all junctions.
+def network_bounds(network: RoadNetwork, *, margin_m: float = 0.0) -> Bounds:
+    """Draw the smallest box around all junctions, widened on every side by ``margin_m``.
 
     Raises
     ------
     ValueError
         If all junctions lie on one meridian or one parallel.
     """
+    south, north = float(network.node_lat_deg.min()), float(network.node_lat_deg.max())
+    west, east = float(network.node_lon_deg.min()), float(network.node_lon_deg.max())
+    lat_margin = math.degrees(margin_m / EARTH_RADIUS_M)
+    lon_margin = lat_margin / math.cos(math.radians(0.5 * (south + north)))
     return Bounds(
-        south_deg=float(network.node_lat_deg.min()),
-        north_deg=float(network.node_lat_deg.max()),
-        west_deg=float(network.node_lon_deg.min()),
-        east_deg=float(network.node_lon_deg.max()),
+        south_deg=south - lat_margin,
+        north_deg=north + lat_margin,
+        west_deg=west - lon_margin,
+        east_deg=east + lon_margin,
     )

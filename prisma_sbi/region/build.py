@@ -18,6 +18,7 @@ from prisma_sbi.region.roads import RoadNetwork
 from prisma_sbi.region.thinning import thin_pool
 
 _LOG = logging.getLogger(__name__)
+_MARGIN_M = 300.0
 
 
 def build_region(
@@ -46,8 +47,9 @@ def build_region(
         One or several vehicle files (see :func:`read_vehicle_files`), thinned to
         ``pool_size``, or a pool, which is taken as it is.
     bounds
-        Bounding box; by default the box around all junctions. Roads read from a file are
-        cut to it.
+        Bounding box; by default the box around all junctions and 300 m more, since trips start
+        and end beside roads and a network is cut at its last junctions. Roads read from a file
+        are cut to a given box.
     constants
         Constants of the method; those of :class:`Constants` by default.
     pool_size
@@ -75,7 +77,7 @@ def build_region(
     True
     """
     network = roads if isinstance(roads, RoadNetwork) else read_roads(roads, bounds=bounds)
-    box = network_bounds(network) if bounds is None else bounds
+    box = network_bounds(network, margin_m=_MARGIN_M) if bounds is None else bounds
     if not box.contains(network.node_lat_deg, network.node_lon_deg).any():
         raise InputDataError(
             f"Expected junctions inside {box}; got roads within {_extent(network)}. "

@@ -4,6 +4,7 @@ import numpy as np
 
 from prisma_sbi import _validate
 from prisma_sbi.region.pool import VehiclePool
+from prisma_sbi.region.representatives import spread_out
 
 # Medoids of the EPA test-car lists, model years 2008 to 2016 (public domain), and four small or
 # electric cars beside them; rounded. Name, model year, mass in kg, A in N, B in N/(m/s),
@@ -114,7 +115,7 @@ def builtin_pool(size: int | None = None) -> VehiclePool:
     if size is not None:
         _validate.in_range(1, len(_VEHICLES), size=size)
     values = np.array([row[1:] for row in _VEHICLES], dtype=np.float64)
-    taken = np.arange(len(values)) if size is None else _spread_out(values[:, 1:], size)
+    taken = np.arange(len(values)) if size is None else spread_out(values[:, 1:], size)
     values = values[taken]
     return VehiclePool(
         name=np.array([_VEHICLES[row][0] for row in taken], dtype=str),
@@ -126,13 +127,3 @@ def builtin_pool(size: int | None = None) -> VehiclePool:
         displacement_l=values[:, 5],
     )
 
-
-def _spread_out(features: np.ndarray, size: int) -> np.ndarray:
-    """Rows that span the list, ascending: farthest from those taken, from the average on."""
-    scaled = (features - features.mean(axis=0)) / features.std(axis=0)
-    taken = [int(np.argmin(np.linalg.norm(scaled, axis=1)))]
-    distance = np.full(len(scaled), np.inf)
-    while len(taken) < size:
-        distance = np.minimum(distance, np.linalg.norm(scaled - scaled[taken[-1]], axis=1))
-        taken.append(int(np.argmax(distance)))
-    return np.sort(taken)

@@ -31,6 +31,9 @@ class Constants:
         ``r``: share of the braking power that returns to the store.
     idle_power_w_per_l
         Fuel power of an idling engine per liter of displacement.
+    start_speed_share
+        Speed at the start as a share of the drivable speed there. 0 is the published driver,
+        which starts from rest; recordings that were cut at a boundary start on the move.
     arrival_tolerance_m
         The trip ends, and the engine stops, this far before the end of the road.
     creep_speed_mps, creep_length_m
@@ -57,12 +60,13 @@ class Constants:
     horizon_s: int = 500
     time_step_s: float = 1.0
     n_route_points: int = 256
-    acceleration_ceiling_mps2: float = 3.0
+    acceleration_ceiling_mps2: float = 2.0
     brake_fraction: float = 1.0
     control_gain_per_s: float = 0.7
     tank_efficiency: float = 0.30
     recuperation: float = 0.0
     idle_power_w_per_l: float = 2_000.0
+    start_speed_share: float = 0.0
     arrival_tolerance_m: float = 1.0
     creep_speed_mps: float = 3.0
     creep_length_m: float = 20.0
@@ -89,7 +93,7 @@ class Constants:
             if not low < high:
                 raise ValueError(f"Expected {name} to rise; got {(low, high)!r}.")
             object.__setattr__(self, name, (low, high))
-        may_be_zero = ("recuperation",)
+        may_be_zero = ("recuperation", "start_speed_share")
         for field in fields(self):
             if field.name in pairs:
                 continue
@@ -98,6 +102,7 @@ class Constants:
             if field.name not in may_be_zero:
                 _validate.positive(**{field.name: value})
         _validate.in_range(0.0, 1.0, recuperation=self.recuperation)
+        _validate.in_range(0.0, 1.0, start_speed_share=self.start_speed_share)
         _validate.in_range(0.0, 1.0, tank_efficiency=self.tank_efficiency)
         _validate.at_least(2, n_route_points=self.n_route_points)
         _validate.at_least(3, horizon_s=self.horizon_s)

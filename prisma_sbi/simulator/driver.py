@@ -110,6 +110,14 @@ def driver_setting(
     )
 
 
+def initial_state(
+    setting: DriverSetting, constants: Constants
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Position and speed at the start."""
+    speed = constants.start_speed_share * safe_sqrt(setting.squared_envelope[0])
+    return jnp.zeros_like(setting.length_m), speed
+
+
 def safe_sqrt(value: Float[Array, "*n"]) -> Float[Array, "*n"]:
     """Square root whose derivative at zero is zero, not infinite."""
     positive = value > 0.0
@@ -156,7 +164,7 @@ def drive(
     road: Road,
     constants: Constants,
 ) -> Drive:
-    r"""Drive a road from standstill to standstill, or until the horizon.
+    r"""Drive a road to its end, or until the horizon.
 
     Parameters
     ----------
@@ -188,12 +196,11 @@ def drive(
        https://doi.org/10.1016/0191-2615(81)90037-0
     """
     setting = driver_setting(aggressiveness, detour, road, constants)
-    start = jnp.zeros_like(setting.length_m)
 
     def step(state, _):
         return driver_step(state, setting, constants)
 
-    _, emitted = lax.scan(step, (start, start), length=constants.n_times)
+    _, emitted = lax.scan(step, initial_state(setting, constants), length=constants.n_times)
     speed, acceleration, slope, engaged = emitted
     return Drive(
         speed_mps=speed, acceleration_mps2=acceleration, slope_rad=slope, engaged=engaged

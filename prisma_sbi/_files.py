@@ -1,0 +1,38 @@
+"""Writing to disk: whole or not at all."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Yield a path beside ``target`` to write a file or folder to, and rename it at the end.
+
+    If the body raises, or the process dies, what was at ``target`` is still there. A leftover
+    of an earlier death is removed first.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(target.name + ".partial")
+    replaced = target.with_name(target.name + ".replaced")
+    for leftover in (partial, replaced):
+        remove(leftover)
+    try:
+        yield partial
+        if target.is_dir():
+            os.replace(target, replaced)
+        os.replace(partial, target)
+        remove(replaced)
+    except BaseException:
+        remove(partial)
+        raise
+
+
+def remove(path: Path) -> None:
+    """Delete a file or a folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

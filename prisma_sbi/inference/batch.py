@@ -1,0 +1,91 @@
+"""The search over many trips: compiled once, in chunks, on all cores."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from prisma_sbi import _validate
+from prisma_sbi.inference.search import Minimum, SearchSettings, search
+
+
+@partial(jax.jit, static_argnames=("in_axes", "n_choices", "settings"))
+def _solve(objectives, lower, upper, representatives, *, in_axes, n_choices, settings):
+    """One chunk; compiled once for all calls with the same shapes and settings."""
+    return jax.vmap(
+        lambda one: search(one, lower, upper, representatives, n_choices, settings),
+        in_axes=(in_axes,),
+    )(objectives)
+
+
+def minimize_trips(
+    build: Callable[[np.ndarray], Any],
+    n_trips: int,
+    *,
+    in_axes: Any,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    representatives: np.ndarray,
+    n_choices: int,
+    settings: SearchSettings | None = None,
+    chunk_size: int = 32,
+    progress: Callable[[int, int], None] | None = None,
+) -> Minimum:
+    """Minimize one objective per trip.
+
+    Parameters
+    ----------
+    build
+        From positions of trips ``(chunk_size,)`` to their objectives, stacked along a leading
+        axis. Called once per chunk, so that memory does not grow with the number of trips.
+    n_trips
+        How many trips there are.
+    in_axes
+        Which leaves of an objective carry the trip axis, as for ``jax.vmap``.
+    lower, upper : (2,)
+        The box of the two continuous parameters.
+    representatives : (few,) int
+        Choices that stand for all others on the coarse grid.
+    n_choices
+        How many choices there are.
+    settings
+        Amount of work per trip.
+    chunk_size
+        Trips per compiled call; the last chunk is padded, so one compilation serves all.
+    progress
+        Called with trips done and trips in all, from the calling thread.
+
+    Returns
+    -------
+    Minimum
+        NumPy leaves with a leading trip axis.
+    """
+    _validate.at_least(1, n_trips=n_trips, chunk_size=chunk_size, n_choices=n_choices)
+    settings = settings or SearchSettings()
+    low, high = jnp.asarray(lower, jnp.float32), jnp.asarray(upper, jnp.float32)
+    few = jnp.asarray(representatives)
+
+    def solve_chunk(start: int) -> Minimum:
+        # A chunk that sticks out repeats the last trip; the copies are cut off again.
+        rows = np.minimum(np.arange(start, start + chunk_size), n_trips - 1)
+        found = _solve(
+            build(rows), low, high, few, in_axes=in_axes, n_choices=n_choices, settings=settings
+        )
+        return jax.tree.map(np.asarray, found)
+
+    starts = range(0, n_trips, chunk_size)
+    done, found = 0, []
+    # XLA keeps one core busy with these small arrays; threads that wait for it release the GIL.
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as executor:
+        for chunk in executor.map(solve_chunk, starts):
+            found.append(chunk)
+            done = min(done + chunk_size, n_trips)
+            if progress is not None:
+                progress(done, n_trips)
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:n_trips], *found)
+

@@ -1,0 +1,109 @@
+"""Choices that make a release what it is, in one frozen record."""
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from prisma_sbi import _validate
+
+
+class Mechanism(StrEnum):
+    """How a table is synthesized."""
+
+    AIM = "aim"
+    """Adaptive and iterative mechanism: pairs or triples where the budget allows."""
+    INDEPENDENT = "independent"
+    """Noisy one-way marginals; every column is drawn on its own."""
+    NONE = "none"
+    """Rows are passed on as they are. **No guarantee.**"""
+
+
+class Workload(StrEnum):
+    """Marginals that the synthetic table should get right."""
+
+    PAIRS = "pairs"
+    TRIPLES = "triples"
+
+    @property
+    def n_columns(self) -> int:
+        """Columns in each marginal."""
+        return 2 if self is Workload.PAIRS else 3
+
+
+class Neighbors(StrEnum):
+    """Which two tables the guarantee cannot tell apart."""
+
+    ADD_REMOVE = "add or remove one record"
+
+
+class PrivacyUnit(StrEnum):
+    """What counts as one record."""
+
+    TRIP = "trip"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesisSettings:
+    """Settings of one synthesis.
+
+    Attributes
+    ----------
+    mechanism
+        A :class:`Mechanism`.
+    epsilon, delta
+        Budget; converted to zCDP by the bound of Canonne, Kamath and Steinke. Not used
+        without a mechanism.
+    workload
+        A :class:`Workload`.
+    n_rows
+        Rows to draw, a **public** number fixed in advance; by default the number of rows of
+        the table, which is thereby declared public.
+    max_model_mib
+        Largest junction tree that the graphical model may reach.
+    rounds_per_column
+        AIM plans for this many rounds per column before it anneals.
+    measure_share
+        Share of the budget for measuring; the rest selects.
+    estimation_iterations
+        Mirror-descent steps after each round; the last estimation takes four times as many.
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown or a number outside its range.
+    """
+
+    mechanism: str = Mechanism.AIM
+    epsilon: float = 0.5
+    delta: float = 1e-5
+    workload: str = Workload.PAIRS
+    n_rows: int | None = None
+    max_model_mib: float = 8.0
+    rounds_per_column: int = 16
+    measure_share: float = 0.9
+    estimation_iterations: int = 250
+
+    def __post_init__(self) -> None:
+        _validate.one_of([item.value for item in Mechanism], mechanism=self.mechanism)
+        _validate.one_of([item.value for item in Workload], workload=self.workload)
+        object.__setattr__(self, "mechanism", Mechanism(self.mechanism))
+        object.__setattr__(self, "workload", Workload(self.workload))
+        if self.n_rows is not None:
+            _validate.at_least(1, n_rows=self.n_rows)
+        _validate.positive(max_model_mib=self.max_model_mib)
+        _validate.at_least(1, rounds_per_column=self.rounds_per_column)
+        _validate.at_least(1, estimation_iterations=self.estimation_iterations)
+        if not 0 < self.measure_share < 1:
+            raise ValueError(
+                f"Expected 0 < measure_share < 1; got measure_share={self.measure_share!r}."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        values = asdict(self)
+        return values | {"mechanism": str(self.mechanism), "workload": str(self.workload)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "SynthesisSettings":
+        """Inverse of :meth:`to_dict`; an unknown name raises ``TypeError``."""
+        return cls(**values)

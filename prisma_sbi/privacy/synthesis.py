@@ -1,0 +1,191 @@
+"""From a private descriptor table to a release."""
+
+import importlib.metadata
+
+import numpy as np
+import xarray as xr
+
+from prisma_sbi._errors import InputDataError, RegionMismatchError
+from prisma_sbi.descriptors.grid import DescriptorGrid, grid_from_region
+from prisma_sbi.descriptors.table import require_descriptor_table
+from prisma_sbi.privacy.accounting import rho_from_epsilon_delta
+from prisma_sbi.privacy.aim import Fit, Progress, fit_aim, fit_independent
+from prisma_sbi.privacy.coded import CodedTable
+from prisma_sbi.privacy.ledger import Ledger
+from prisma_sbi.privacy.noise import NoiseSource, SystemNoise
+from prisma_sbi.privacy.release import Guarantee, MeasuredMarginal, Release
+from prisma_sbi.privacy.settings import Mechanism, SynthesisSettings
+from prisma_sbi.region.record import Region
+
+_LIBRARIES = ("prisma-sbi", "mbi", "opendp", "jax", "numpy")
+
+
+def synthesize(
+    table: xr.Dataset,
+    layout: Region | DescriptorGrid,
+    settings: SynthesisSettings | None = None,
+    *,
+    noise: NoiseSource | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    r"""Replace a private table by a synthetic one.
+
+    *Guarantee.* Neighboring tables differ by one record, added or removed; the unit is the
+    trip. Released: the synthetic rows, the list of measured marginals, the ledger. The
+    release is :math:`\rho`-zCDP and hence :math:`(\epsilon, \delta)`-DP, with
+    :math:`\rho` from :func:`~prisma_sbi.privacy.accounting.rho_from_epsilon_delta`.
+    Assumes that the number of rows drawn, the layout and the settings are public.
+
+    ================================= ==================================================
+    Case                              Result
+    ================================= ==================================================
+    mechanism ``"none"``              the rows as they are, marked as without guarantee
+    noise other than ``SystemNoise``  marked as without guarantee
+    value outside the grid            goes to the border bin
+    NaN or an unknown vehicle         ``InputDataError`` before anything is spent
+    empty table, ``n_rows`` given     ``n_rows`` rows of noise, the same guarantee
+    empty table, ``n_rows`` not given ``InputDataError``
+    ================================= ==================================================
+
+    Parameters
+    ----------
+    table
+        Descriptor table; private.
+    layout
+        The region, for the published grid, or a grid derived from it; public.
+    settings
+        Mechanism, budget, workload; by default AIM at epsilon = 0.5 and delta = 1e-5.
+    noise
+        By default :class:`~prisma_sbi.privacy.noise.SystemNoise`, the only private one.
+    seed
+        Seed of drawing rows from the fitted model, which is post-processing. Noise and
+        selection cannot be seeded.
+    progress
+        Called with the share of the budget spent and a line of text.
+
+    Returns
+    -------
+    release
+
+    Raises
+    ------
+    RegionMismatchError
+        If the table was derived from another region than the layout.
+    InputDataError
+        If the table has another form or unusable values.
+    BudgetError
+        If epsilon or delta is outside its range.
+
+    Notes
+    -----
+    See :func:`~prisma_sbi.privacy.aim.fit_aim`.
+    """
+    settings = settings or SynthesisSettings()
+    grid = layout if isinstance(layout, DescriptorGrid) else grid_from_region(layout)
+    require_descriptor_table(table)
+    found = table.attrs.get("region_fingerprint")
+    if found != grid.region_fingerprint:
+        raise RegionMismatchError(
+            f"Expected a descriptor table derived from region {grid.region_fingerprint}; got one "
+            f"derived from {found or 'an unknown region'}. Encode the trips with this region."
+        )
+    n_rows = _public_rows(table, settings)
+    if settings.mechanism == Mechanism.NONE:
+        return _unprotected(table, grid, settings)
+
+    noise = noise or SystemNoise()
+    rho = rho_from_epsilon_delta(settings.epsilon, settings.delta)
+    private = CodedTable(shape=grid.shape, codes=grid.discretize(table))
+    ledger = Ledger.open(rho)
+    if settings.mechanism == Mechanism.INDEPENDENT:
+        fit = fit_independent(private, n_rows=n_rows, ledger=ledger, settings=settings, noise=noise)
+    else:
+        fit = fit_aim(
+            private,
+            n_rows=n_rows,
+            ledger=ledger,
+            settings=settings,
+            noise=noise,
+            progress=progress,
+        )
+    # Only this class draws unpredictable noise; a subclass may do anything.
+    is_private = type(noise) is SystemNoise
+    guarantee = Guarantee(epsilon=settings.epsilon, delta=settings.delta, rho=rho, n_rows=n_rows)
+    return Release(
+        layout=grid,
+        settings=settings,
+        codes=fit.model.sample(seed),
+        guarantee=guarantee if is_private else None,
+        no_guarantee="" if is_private else f"The noise came from {type(noise).__name__}, a test.",
+        ledger=fit.ledger,
+        measured=_measured(fit, grid),
+        warnings=_warnings(fit, settings),
+        seed=seed,
+        versions=_versions(),
+    )
+
+
+def _public_rows(table: xr.Dataset, settings: SynthesisSettings) -> int:
+    """Rows to draw: given, or the size of the table, which is thereby declared public."""
+    n_found = table.sizes["trip"]
+    if settings.n_rows is None and n_found == 0:
+        raise InputDataError(
+            "Expected at least one row in the descriptor table; got none. "
+            "See the report of trips that were set aside, or give n_rows."
+        )
+    if settings.mechanism == Mechanism.NONE and settings.n_rows not in (None, n_found):
+        raise ValueError(
+            f"Expected n_rows={n_found}, the rows of the table, without a mechanism; "
+            f"got n_rows={settings.n_rows}. Leave it out."
+        )
+    return n_found if settings.n_rows is None else settings.n_rows
+
+
+def _unprotected(table: xr.Dataset, grid: DescriptorGrid, settings: SynthesisSettings) -> Release:
+    """Pass the rows on as they are, and say so."""
+    grid.discretize(table)  # the same checks as with a mechanism
+    return Release(
+        layout=grid,
+        settings=settings,
+        exact=table,
+        no_guarantee="No mechanism ran: these are the descriptors of real trips.",
+        versions=_versions(),
+    )
+
+
+def _measured(fit: Fit, grid: DescriptorGrid) -> tuple[MeasuredMarginal, ...]:
+    """Measured marginals by the names of their columns."""
+    names = np.array(grid.names)
+    return tuple(
+        MeasuredMarginal(
+            columns=tuple(names[list(item.columns)].tolist()),
+            stddev=item.stddev,
+            n_merged=item.n_merged,
+        )
+        for item in fit.measurements
+    )
+
+
+def _warnings(fit: Fit, settings: SynthesisSettings) -> tuple[str, ...]:
+    """Sentences that a user of the release must read."""
+    if settings.mechanism != Mechanism.AIM:
+        return ()
+    if any(len(item.columns) > 1 for item in fit.measurements):
+        return ()
+    return (
+        "No pair of columns was measured: the budget went into single columns, and all columns "
+        "of the synthetic table are independent of each other, start and end included. "
+        "Raise epsilon, bring more rows, or coarsen the bins.",
+    )
+
+
+def _versions() -> dict[str, str]:
+    """Versions of the libraries that matter for a release."""
+    found = {}
+    for name in _LIBRARIES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
