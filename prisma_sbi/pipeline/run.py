@@ -1,0 +1,365 @@
+"""The whole road: public inputs and trips in, private synthetic traces and their scores out."""
+
+import json
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from glob import glob
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from prisma_sbi._errors import InputDataError
+from prisma_sbi._files import replacing
+from prisma_sbi.decoding.decode import decode
+from prisma_sbi.descriptors.table import DESCRIPTORS
+from prisma_sbi.encoding import descriptor_table, encode, load_fit, save_fit, status_counts
+from prisma_sbi.evaluation import compute_floors, evaluate, metrics_json, recovery
+from prisma_sbi.pipeline.config import PipelineConfig
+from prisma_sbi.pipeline.figures import draw_figures
+from prisma_sbi.pipeline.stage import (
+    Reporter,
+    Silence,
+    StageRecord,
+    file_stamp,
+    run_stage,
+    stage_key,
+)
+from prisma_sbi.privacy import load_release, save_release, synthesize
+from prisma_sbi.region import (
+    Constants,
+    Region,
+    build_region,
+    demo_region,
+    load_region,
+    save_region,
+)
+from prisma_sbi.simulator.fleet import simulate_fleet
+from prisma_sbi.telemetry import import_trips, load_traces, save_traces, split_trips
+
+_LIBRARIES = ("prisma-sbi", "jax", "numpy", "xarray", "mbi", "opendp")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """What a run made.
+
+    Attributes
+    ----------
+    folder
+        Where everything is.
+    metrics
+        Contents of ``metrics.json``.
+    recovery
+        Errors against known descriptors, with the rows of a table; None for real trips.
+    stages
+        What each stage cost.
+    warnings
+        What a person should know, the warnings of releases among them.
+    """
+
+    folder: Path
+    metrics: dict[str, Any]
+    recovery: dict[str, Any] | None
+    stages: list[StageRecord]
+    warnings: list[str] = field(default_factory=list)
+
+
+def run_pipeline(
+    config: PipelineConfig,
+    folder: str | Path,
+    *,
+    reporter: Reporter | None = None,
+    force: bool = False,
+) -> RunResult:
+    """Run all stages, taking up finished ones from an earlier run.
+
+    Parameters
+    ----------
+    config
+        What to do; see :func:`load_config`.
+    folder
+        Where results go: ``metrics.json``, ``real.zarr``, one ``synthetic-*.zarr`` and one
+        ``release-*`` per mode, ``descriptors.parquet``, ``set_aside.csv``, ``figures``,
+        ``log.json``. Only ``release-epsilon=*`` and ``synthetic-epsilon=*`` carry a
+        guarantee; everything else is private.
+    reporter
+        Told about progress.
+    force
+        Run every stage again. For a release this is a second spend.
+
+    Returns
+    -------
+    RunResult
+
+    Raises
+    ------
+    InputDataError
+        If an input cannot be used.
+    """
+    return _Run(config, Path(folder), reporter or Silence(), force).run()
+
+
+class _Run:
+    """One run: each stage is a method that fills a folder; state between them is on disk."""
+
+    def __init__(self, config: PipelineConfig, folder: Path, reporter: Reporter, force: bool):
+        self.config, self.folder, self.reporter, self.force = config, folder, reporter, force
+        self.records: list[StageRecord] = []
+        self.warnings: list[str] = []
+        self.modes = config.synthesize.modes()
+
+    def run(self) -> RunResult:
+        """All stages in order; the key of each holds the keys of those it builds on."""
+        config = self.config
+        self.folder.mkdir(parents=True, exist_ok=True)
+        version = metadata.version("prisma-sbi")
+        key = stage_key(version, asdict(config.region), self._stamps(self._region_files()))
+        self._stage("region", key, self._make_region)
+        region = load_region(self.folder / "region")
+        key = stage_key(
+            key,
+            region.fingerprint,
+            asdict(config.telemetry),
+            asdict(config.split),
+            self._stamps(self._trip_files()),
+        )
+        self._stage("telemetry", key, lambda out: self._make_traces(region, out))
+        encoded = stage_key(key)
+        self._stage("encode", encoded, lambda out: self._make_fit(region, out))
+        decoded = []
+        for mode in self.modes:
+            settings = config.synthesize.settings(mode, n_rows=config.split.n_train)
+            released = stage_key(encoded, settings.to_dict(), config.synthesize.seed)
+            self._stage(
+                f"synthesize {mode}",
+                released,
+                lambda out, mode=mode: self._make_release(region, mode, out),
+            )
+            # A release made anew has the same key but other rows.
+            stamp = file_stamp(self.folder / f"release-{mode}")
+            decoded.append(stage_key(released, stamp, config.evaluate.n_synthetic))
+            self._stage(
+                f"decode {mode}",
+                decoded[-1],
+                lambda out, mode=mode: self._make_synthetic(region, mode, out),
+            )
+        key = stage_key(decoded, asdict(config.evaluate))
+        self._stage("evaluate", key, lambda out: self._make_scores(region, out))
+        return self._finish()
+
+    def _stage(self, name: str, key: str, make: Callable[[Path], str]) -> None:
+        """Run or reuse one stage and tell about it."""
+        self.reporter.stage(name, 4 + 2 * len(self.modes), len(self.records))
+        record = run_stage(
+            name.replace(" ", "-"), self.folder, key, make, force=self.force
+        )
+        self.records.append(record)
+        self.reporter.finished(record)
+
+    def _paths(self, patterns: tuple[str, ...]) -> list[Path]:
+        """Files behind names and patterns, in order; a pattern without match is an error."""
+        found = []
+        for pattern in patterns:
+            resolved = str(self.config.resolve(pattern))
+            matches = sorted(glob(resolved))
+            if not matches:
+                raise InputDataError(
+                    f"Expected files at {resolved!r}; got none. Paths in a configuration count "
+                    "from its own folder."
+                )
+            found += [Path(match) for match in matches]
+        return found
+
+    def _region_files(self) -> list[Path]:
+        """Every input file of the region."""
+        region = self.config.region
+        names = (region.folder, region.roads, region.elevation, *region.vehicles)
+        return self._paths(tuple(name for name in names if name))
+
+    def _trip_files(self) -> list[Path]:
+        """Every input file of the telemetry."""
+        telemetry = self.config.telemetry
+        return self._paths((*telemetry.trips, *telemetry.vehicle_tables))
+
+    @staticmethod
+    def _stamps(paths: list[Path]) -> list[Any]:
+        """Stamps of input files, so that a changed file is read again."""
+        return [file_stamp(path) for path in paths]
+
+    def _make_region(self, out: Path) -> str:
+        """Build, load or embed the public inputs."""
+        config = self.config.region
+        constants = Constants.from_dict(config.constants)
+        if config.folder:
+            region = load_region(self.config.resolve(config.folder))
+        elif config.roads:
+            region = build_region(
+                name=config.name,
+                roads=self.config.resolve(config.roads),
+                elevation=self.config.resolve(config.elevation),
+                vehicles=self._paths(config.vehicles),
+                constants=constants,
+                pool_size=config.pool_size,
+                first_year=config.first_year,
+                last_year=config.last_year,
+            )
+        else:
+            region = demo_region(constants=constants)
+        save_region(region, out / "region")
+        return f"{region.roads.n_nodes:,} junctions, {len(region.vehicles)} vehicles"
+
+    def _make_traces(self, region: Region, out: Path) -> str:
+        """Import or simulate trips, and split them."""
+        config, split = self.config.telemetry, self.config.split
+        if config.trips:
+            imported = import_trips(
+                self._paths(config.trips),
+                bounds=region.bounds,
+                horizon_s=region.constants.horizon_s,
+                time_step_s=region.constants.time_step_s,
+                vehicle_tables=self._paths(config.vehicle_tables) or None,
+                vehicle_types=config.vehicle_types or None,
+                progress=lambda done, total, _: self.reporter.progress(done, total),
+                region_fingerprint=region.fingerprint,
+            )
+            traces, set_aside = imported.traces, imported.set_aside
+        else:
+            traces = simulate_fleet(
+                region, config.simulated_trips, seed=config.simulated_seed
+            )
+            set_aside = pd.DataFrame(columns=["trip", "source", "reason", "detail"])
+        train, holdout = split_trips(
+            traces, n_train=split.n_train, n_holdout=split.n_holdout, seed=split.seed
+        )
+        save_traces(train, out / "train.zarr")
+        save_traces(holdout, out / "real.zarr")
+        set_aside.to_csv(out / "set_aside.csv", index=False)
+        return f"{traces.sizes['trip']:,} trips, {len(set_aside):,} set aside"
+
+    def _make_fit(self, region: Region, out: Path) -> str:
+        """Encode the training trips."""
+        train = load_traces(self.folder / "train.zarr")
+        fit = encode(region, train, progress=self.reporter.progress)
+        save_fit(fit, out / "fit.zarr")
+        table = descriptor_table(region, fit).to_dataframe().reset_index()
+        table.to_parquet(out / "descriptors.parquet", index=False)
+        counts = status_counts(fit)
+        if "aggressiveness" in train:
+            found = recovery(
+                train[list(DESCRIPTORS)],
+                descriptor_table(region, fit),
+                vehicle_mass_kg=region.vehicles.mass_kg,
+            )
+            content = found.to_dict() | {"rows": found.rows()}
+            (out / "recovery.json").write_text(json.dumps(content, indent=1))
+        return f"{train.sizes['trip']:,} trips, " + ", ".join(
+            f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count
+        )
+
+    def _make_release(self, region: Region, mode: str, out: Path) -> str:
+        """Synthesize descriptors for one mode."""
+        config = self.config
+        table = descriptor_table(region, load_fit(self.folder / "fit.zarr"))
+
+        def tell(share: float, _: str) -> None:
+            self.reporter.progress(round(100 * share), 100)
+
+        release = synthesize(
+            table,
+            region,
+            config.synthesize.settings(mode, n_rows=config.split.n_train),
+            seed=config.synthesize.seed,
+            progress=tell,
+        )
+        save_release(release, out / f"release-{mode}")
+        return f"{release.n_rows:,} rows, {len(release.measured)} marginals measured"
+
+    def _make_synthetic(self, region: Region, mode: str, out: Path) -> str:
+        """Decode one release."""
+        config = self.config
+        release = load_release(self.folder / f"release-{mode}")
+        traces = decode(
+            release,
+            region,
+            n_traces=config.evaluate.n_synthetic or config.split.n_holdout,
+            seed=config.evaluate.seed,
+            allow_unprotected=mode == "none",
+            progress=self.reporter.progress,
+        )
+        save_traces(traces, out / f"synthetic-{mode}.zarr")
+        redrawn, replaced = traces.attrs["n_redrawn"], traces.attrs["n_replaced"]
+        return f"{traces.sizes['trip']:,} traces, {redrawn} redrawn, {replaced} replaced"
+
+    def _make_scores(self, region: Region, out: Path) -> str:
+        """Judge every mode against the hold-out, and draw."""
+        config = self.config.evaluate
+        real = load_traces(self.folder / "real.zarr")
+        synthetic = {
+            mode: load_traces(self.folder / f"synthetic-{mode}.zarr") for mode in self.modes
+        }
+        floors = compute_floors(real, seed=config.seed, n_splits=config.n_splits)
+        scores = {}
+        for index, (mode, traces) in enumerate(synthetic.items()):
+            scores[mode] = evaluate(real, traces, floors=floors)
+            self.reporter.progress(index + 1, len(synthetic) + config.figures)
+        content = metrics_json(scores)
+        (out / "metrics.json").write_text(json.dumps(content, indent=1))
+        if config.figures:
+            truth = self._truth()
+            draw_figures(region, real, synthetic, truth, out / "figures")
+        return f"{real.sizes['trip']:,} real traces against {len(synthetic)} synthetic sets"
+
+    def _truth(self) -> tuple[xr.Dataset, xr.Dataset] | None:
+        """Known and fitted descriptors of a simulated fleet."""
+        train = load_traces(self.folder / "train.zarr")
+        if "aggressiveness" not in train:
+            return None
+        region = load_region(self.folder / "region")
+        fitted = descriptor_table(region, load_fit(self.folder / "fit.zarr"))
+        return train[list(DESCRIPTORS)], fitted
+
+    def _finish(self) -> RunResult:
+        """Collect warnings, write the log, and return what a caller wants to see."""
+        private = [mode for mode in self.modes if mode != "none"]
+        for mode in private:
+            release = load_release(self.folder / f"release-{mode}")
+            self.warnings += [f"{mode}: {sentence}" for sentence in release.warnings]
+        total = float(np.sum(self.config.synthesize.epsilons))
+        if len(private) > 1:
+            self.warnings.append(
+                f"{len(private)} releases were made from the same trips. Published together "
+                f"they cost at most epsilon = {total:g} by simple composition."
+            )
+        for warning in self.warnings:
+            self.reporter.note(warning)
+        log = {
+            "config": self.config.to_dict() | {"base_folder": ""},
+            "stages": [asdict(record) for record in self.records],
+            "warnings": self.warnings,
+            "total_epsilon": total if private else None,
+            "versions": {name: _version(name) for name in _LIBRARIES},
+            "python": platform.python_version(),
+        }
+        with replacing(self.folder / "log.json") as partial:
+            partial.write_text(json.dumps(log, indent=1))
+        found = self.folder / "recovery.json"
+        return RunResult(
+            folder=self.folder,
+            metrics=json.loads((self.folder / "metrics.json").read_text()),
+            recovery=json.loads(found.read_text()) if found.is_file() else None,
+            stages=self.records,
+            warnings=self.warnings,
+        )
+
+
+def _version(name: str) -> str:
+    """Version of a library, for the log."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"

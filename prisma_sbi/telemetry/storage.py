@@ -1,0 +1,116 @@
+"""Traces on disk: a Zarr folder or a netCDF file, whole or not at all."""
+
+import warnings
+from os import PathLike
+from pathlib import Path
+
+import xarray as xr
+
+from prisma_sbi._errors import InputDataError
+from prisma_sbi._files import replacing
+from prisma_sbi._optional import optional_import
+from prisma_sbi.telemetry.traces import require_traces
+
+_NETCDF = (".nc", ".h5")
+
+
+def save_traces(traces: xr.Dataset, path: str | PathLike[str]) -> Path:
+    """Write traces as Zarr, or as netCDF if the name ends in ``.nc``.
+
+    Parameters
+    ----------
+    traces
+        Dataset of kind ``traces``.
+    path
+        Where to; what is there already is replaced.
+
+    Returns
+    -------
+    path
+        Where the traces are.
+
+    Raises
+    ------
+    InputDataError
+        If the dataset is not one of traces.
+    ImportError
+        If netCDF is asked for and ``h5netcdf`` is not installed.
+
+    Notes
+    -----
+    Everything is written beside the target, to ``<path>.partial``, and renamed at the end:
+    a process that dies or a disk that fills leaves what was there before.
+    """
+    require_traces(traces, what="the dataset to save")
+    target = Path(path)
+    is_file = target.suffix.lower() in _NETCDF
+    if is_file:
+        optional_import("h5netcdf", extra="netcdf")
+    with replacing(target) as partial:
+        if is_file:
+            traces.to_netcdf(partial, engine="h5netcdf")
+        else:
+            _write_zarr(traces, partial)
+    return target
+
+
+def load_traces(path: str | PathLike[str]) -> xr.Dataset:
+    """Read traces that :func:`save_traces` wrote.
+
+    Parameters
+    ----------
+    path
+        A Zarr folder or a netCDF file.
+
+    Returns
+    -------
+    traces
+        In memory, equal to what was saved.
+
+    Raises
+    ------
+    InputDataError
+        If there is nothing, it cannot be read, or it holds something else.
+    ImportError
+        If it is netCDF and ``h5netcdf`` is not installed.
+    """
+    source = Path(path)
+    if not source.exists():
+        raise InputDataError(f"Expected traces at {str(source)!r}; got nothing. Import them first.")
+    try:
+        if source.suffix.lower() in _NETCDF:
+            optional_import("h5netcdf", extra="netcdf")
+            traces = xr.load_dataset(source, engine="h5netcdf")
+        else:
+            traces = _read_zarr(source)
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise InputDataError(
+            f"Expected traces at {str(source)!r}; got {type(error).__name__}: {error}. "
+            "The file is damaged or of another kind; import again."
+        ) from error
+    require_traces(traces, what=str(source))
+    return _plain(traces)
+
+
+def _write_zarr(traces: xr.Dataset, path: Path) -> None:
+    """Zarr v3 without consolidated metadata, which the format does not define yet."""
+    with warnings.catch_warnings():
+        # Zarr warns that its string type has no final specification; xarray reads it back.
+        warnings.filterwarnings("ignore", category=FutureWarning, module="zarr")
+        warnings.filterwarnings("ignore", message=".*(V3|v3|Zarr).*specification.*")
+        traces.drop_encoding().to_zarr(path, mode="w", zarr_format=3, consolidated=False)
+
+
+def _read_zarr(path: Path) -> xr.Dataset:
+    """The whole store in memory."""
+    with xr.open_zarr(path, consolidated=False) as opened:
+        return opened.load()
+
+
+def _plain(traces: xr.Dataset) -> xr.Dataset:
+    """Texts as fixed-width unicode and no traces of the file format."""
+    loaded = traces.drop_encoding()
+    for name, variable in list(loaded.variables.items()):
+        if variable.dtype.kind in "OT":
+            loaded[name] = (variable.dims, variable.values.astype(str), variable.attrs)
+    return loaded
