@@ -3,6 +3,8 @@
 from prisma_sbi.descriptors.columns import CategoricalColumn, ContinuousColumn
 from prisma_sbi.descriptors.grid import DescriptorGrid, grid_from_region
 from prisma_sbi.descriptors.layout import TableLayout
+from prisma_sbi.descriptors.registry import Table, layout_from_dict, make_layout
+from prisma_sbi.descriptors.route_table import RouteTable, route_table
 from prisma_sbi.descriptors.table import (
     DESCRIPTORS,
     make_descriptor_table,
@@ -14,8 +16,13 @@ __all__ = [
     "CategoricalColumn",
     "ContinuousColumn",
     "DescriptorGrid",
+    "RouteTable",
+    "Table",
     "TableLayout",
     "grid_from_region",
+    "layout_from_dict",
     "make_descriptor_table",
+    "make_layout",
     "require_descriptor_table",
+    "route_table",
 ]

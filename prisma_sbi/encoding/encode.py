@@ -2,6 +2,7 @@
 
 import importlib.metadata
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -121,16 +122,12 @@ def descriptor_table(region: Region, fit: xr.DataTree) -> xr.Dataset:
         If the fit belongs to another region.
     """
     region.require_same(fit.attrs.get("region_fingerprint"), what="a fit")
-    status = fit["sample_stats"]["status"].values
+    status = fit["sample_stats"].dataset["status"].values
     usable = np.flatnonzero(status <= FitStatus.POOR_FIT)
     posterior = fit["posterior"].dataset.isel(chain=0, draw=0, trip=usable)
     ends = fit["constant_data"].dataset.isel(trip=usable)
-    columns = {
-        name: ends[name].values for name in ("start_lat", "start_lon", "end_lat", "end_lon")
-    }
-    columns |= {
-        name: posterior[name].values for name in ("aggressiveness", "detour", "vehicle")
-    }
+    columns = {name: ends[name].values for name in ("start_lat", "start_lon", "end_lat", "end_lon")}
+    columns |= {name: posterior[name].values for name in ("aggressiveness", "detour", "vehicle")}
     return make_descriptor_table(
         columns, trip=posterior["trip"].values, region_fingerprint=region.fingerprint
     )
@@ -192,8 +189,9 @@ def _search(region, profiles, power_w, settings, chunk_size, progress) -> Minimu
 def _loss_parts(region: Region, profiles: RoadProfiles, power_w, minimum: Minimum):
     """The three parts of the loss at the minimum, and the relative misfits behind them."""
     constants = region.constants
+    found = _columns(minimum)
     simulated = simulate_trips(
-        region, profiles, minimum.point[:, 0], minimum.point[:, 1], minimum.choice
+        region, profiles, found["aggressiveness"], found["detour"], found["vehicle"]
     )
     residuals = np.asarray(
         jax.jit(
@@ -215,11 +213,12 @@ def _loss_parts(region: Region, profiles: RoadProfiles, power_w, minimum: Minimu
 
 def _columns(minimum: Minimum) -> dict[str, np.ndarray]:
     """Columns of the fit that come straight from the search."""
+    point = np.asarray(minimum.point)
     return {
-        "aggressiveness": minimum.point[:, 0],
-        "detour": minimum.point[:, 1],
-        "vehicle": minimum.choice,
-        "loss": minimum.loss,
+        "aggressiveness": point[:, 0],
+        "detour": point[:, 1],
+        "vehicle": np.asarray(minimum.choice),
+        "loss": np.asarray(minimum.loss),
     }
 
 
@@ -236,7 +235,7 @@ def _judge(minimum: Minimum, parts: dict[str, np.ndarray]) -> np.ndarray:
     poor = (np.abs(parts["energy_misfit"]) > _POOR_MISFIT) | (
         np.abs(parts["duration_misfit"]) > _POOR_MISFIT
     )
-    bound = minimum.at_bound.any(axis=1)
+    bound = np.asarray(minimum.at_bound).any(axis=1)
     return np.where(poor, FitStatus.POOR_FIT, np.where(bound, FitStatus.AT_BOUND, FitStatus.OK))
 
 
@@ -247,7 +246,7 @@ def _tree(region: Region, traces: xr.Dataset, profiles: RoadProfiles, fit, statu
         name: (("chain", "draw", "trip"), fit[name][None, None])
         for name in ("aggressiveness", "detour", "vehicle")
     }
-    stats = {name: ("trip", fit[name]) for name in fit if name not in sampled}
+    stats: dict[str, Any] = {name: ("trip", fit[name]) for name in fit if name not in sampled}
     flags = {
         "flag_values": [int(item) for item in FitStatus],
         "flag_meanings": " ".join(item.name.lower() for item in FitStatus),

@@ -88,4 +88,3 @@ def minimize_trips(
             if progress is not None:
                 progress(done, n_trips)
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:n_trips], *found)
-

@@ -72,7 +72,15 @@ class SearchSettings:
     stride: int = 5
 
     def __post_init__(self) -> None:
-        counts = ("n_seeds", "n_ranked", "n_short", "n_climbers", "n_finalists", "n_tries", "stride")
+        counts = (
+            "n_seeds",
+            "n_ranked",
+            "n_short",
+            "n_climbers",
+            "n_finalists",
+            "n_tries",
+            "stride",
+        )
         for name in counts:
             _validate.at_least(1, **{name: getattr(self, name)})
         if min(self.grid_shape) < 2:
@@ -150,9 +158,7 @@ def _advance(climber: _Climber, objective: Objective, offsets, lower, upper) -> 
     losses = jax.vmap(lambda point: objective.losses(point, climber.shortlist))(points)
     flat = jnp.argmin(losses)
     row, column = jnp.unravel_index(flat, losses.shape)
-    tried = _Climber(
-        points[row], losses[row, column], climber.shortlist[column], climber.shortlist
-    )
+    tried = _Climber(points[row], losses[row, column], climber.shortlist[column], climber.shortlist)
     better = tried.loss < climber.loss
     return jax.tree.map(lambda new, old: jnp.where(better, new, old), tried, climber)
 

@@ -74,9 +74,7 @@ class SummaryObjective(eqx.Module):
         """
         energy, duration, shape = self._misfits(point, vehicles, stride)
         gap = (jnp.max(energy) - jnp.min(energy)) / max(2 * (len(vehicles) - 1), 1)
-        return jnp.min(
-            self._combine(jnp.maximum(jnp.abs(energy) - gap, 0.0), duration, shape)
-        )
+        return jnp.min(self._combine(jnp.maximum(jnp.abs(energy) - gap, 0.0), duration, shape))
 
     def _combine(self, energy, duration, shape):
         """Loss from the relative misfits of energy and duration and the squared one of shape."""

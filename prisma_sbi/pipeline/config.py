@@ -1,7 +1,7 @@
 """One frozen record per stage, read from a TOML file."""
 
 import tomllib
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -88,6 +88,9 @@ class SynthesizeConfig:
     ----------
     epsilons
         Budgets, one private release each. They add up: see ``total_epsilon`` in the log.
+    tables
+        Tables to synthesize, each at every epsilon. The first one gives the modes
+        ``epsilon=...``, others are named with their table.
     mechanism, delta, workload
         See :class:`~prisma_sbi.privacy.SynthesisSettings`.
     without_mechanism
@@ -98,6 +101,7 @@ class SynthesizeConfig:
     """
 
     epsilons: tuple[float, ...] = (0.5,)
+    tables: tuple[str, ...] = ("route",)
     mechanism: str = "aim"
     delta: float = 1e-5
     workload: str = "pairs"
@@ -109,21 +113,29 @@ class SynthesizeConfig:
             raise ValueError(
                 "Expected at least one release; got no epsilon and without_mechanism = false."
             )
+        if not self.tables:
+            raise ValueError("Expected at least one table; got none. Leave the key out for route.")
         for mode in self.modes():
             self.settings(mode, n_rows=1)
 
     def modes(self) -> tuple[str, ...]:
         """Names of the releases, ``none`` first."""
-        private = tuple(f"epsilon={epsilon:g}" for epsilon in self.epsilons)
+        private = tuple(
+            f"epsilon={epsilon:g}" + (f",table={table}" if index else "")
+            for epsilon in self.epsilons
+            for index, table in enumerate(self.tables)
+        )
         return (("none",) if self.without_mechanism else ()) + private
 
     def settings(self, mode: str, *, n_rows: int) -> SynthesisSettings:
         """Settings of one release; the number of rows is public."""
         if mode == "none":
             return SynthesisSettings(mechanism=Mechanism.NONE)
+        epsilon, _, table = mode.removeprefix("epsilon=").partition(",table=")
         return SynthesisSettings(
             mechanism=self.mechanism,
-            epsilon=float(mode.removeprefix("epsilon=")),
+            epsilon=float(epsilon),
+            table=table or self.tables[0],
             delta=self.delta,
             workload=self.workload,
             n_rows=n_rows,
@@ -207,7 +219,7 @@ def load_config(path: str | Path) -> PipelineConfig:
         raise InputDataError(f"{source}: {error}") from error
     if config.base_folder:
         raise InputDataError(f"{source}: Expected no key base_folder; it is the file's own folder.")
-    return _with_base(config, source.resolve().parent)
+    return replace(config, base_folder=str(source.resolve().parent))
 
 
 def demo_config(*, n_trips: int = 2_000, seed: int = 0) -> PipelineConfig:
@@ -229,12 +241,6 @@ def demo_config(*, n_trips: int = 2_000, seed: int = 0) -> PipelineConfig:
         synthesize=SynthesizeConfig(epsilons=(1.0,), seed=seed),
         evaluate=EvaluateConfig(seed=seed),
     )
-
-
-def _with_base(config: PipelineConfig, folder: Path) -> PipelineConfig:
-    """The same configuration with relative paths counted from ``folder``."""
-    parts = {item.name: getattr(config, item.name) for item in fields(config)}
-    return PipelineConfig(**(parts | {"base_folder": str(folder)}))
 
 
 def _record(kind: type, values: Any, *, where: str) -> Any:

@@ -50,7 +50,5 @@ def draw_figures(
         figures[f"places-{mode}"] = plot_places(real, traces, roads=region.roads, label=mode)
     if truth is not None:
         known, fitted = truth
-        figures["recovery"] = plot_recovery(
-            known, fitted, vehicle_mass_kg=region.vehicles.mass_kg
-        )
+        figures["recovery"] = plot_recovery(known, fitted, vehicle_mass_kg=region.vehicles.mass_kg)
     save_figures(figures, folder)

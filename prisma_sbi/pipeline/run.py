@@ -9,7 +9,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -101,13 +100,15 @@ def run_pipeline(
     InputDataError
         If an input cannot be used.
     """
-    return _Run(config, Path(folder), reporter or Silence(), force).run()
+    return _Run(config, Path(folder), reporter or Silence(), force=force).run()
 
 
 class _Run:
     """One run: each stage is a method that fills a folder; state between them is on disk."""
 
-    def __init__(self, config: PipelineConfig, folder: Path, reporter: Reporter, force: bool):
+    def __init__(
+        self, config: PipelineConfig, folder: Path, reporter: Reporter, *, force: bool = False
+    ) -> None:
         self.config, self.folder, self.reporter, self.force = config, folder, reporter, force
         self.records: list[StageRecord] = []
         self.warnings: list[str] = []
@@ -155,9 +156,7 @@ class _Run:
     def _stage(self, name: str, key: str, make: Callable[[Path], str]) -> None:
         """Run or reuse one stage and tell about it."""
         self.reporter.stage(name, 4 + 2 * len(self.modes), len(self.records))
-        record = run_stage(
-            name.replace(" ", "-"), self.folder, key, make, force=self.force
-        )
+        record = run_stage(name.replace(" ", "-"), self.folder, key, make, force=self.force)
         self.records.append(record)
         self.reporter.finished(record)
 
@@ -229,9 +228,7 @@ class _Run:
             )
             traces, set_aside = imported.traces, imported.set_aside
         else:
-            traces = simulate_fleet(
-                region, config.simulated_trips, seed=config.simulated_seed
-            )
+            traces = simulate_fleet(region, config.simulated_trips, seed=config.simulated_seed)
             set_aside = pd.DataFrame(columns=["trip", "source", "reason", "detail"])
         train, holdout = split_trips(
             traces, n_train=split.n_train, n_holdout=split.n_holdout, seed=split.seed
@@ -282,7 +279,7 @@ class _Run:
     def _make_synthetic(self, region: Region, mode: str, out: Path) -> str:
         """Decode one release."""
         config = self.config
-        release = load_release(self.folder / f"release-{mode}")
+        release = load_release(self.folder / f"release-{mode}", region)
         traces = decode(
             release,
             region,
@@ -326,10 +323,11 @@ class _Run:
     def _finish(self) -> RunResult:
         """Collect warnings, write the log, and return what a caller wants to see."""
         private = [mode for mode in self.modes if mode != "none"]
+        region = load_region(self.folder / "region")
         for mode in private:
-            release = load_release(self.folder / f"release-{mode}")
+            release = load_release(self.folder / f"release-{mode}", region)
             self.warnings += [f"{mode}: {sentence}" for sentence in release.warnings]
-        total = float(np.sum(self.config.synthesize.epsilons))
+        total = sum(self.config.synthesize.settings(mode, n_rows=1).epsilon for mode in private)
         if len(private) > 1:
             self.warnings.append(
                 f"{len(private)} releases were made from the same trips. Published together "

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from prisma_sbi._errors import GuaranteeError
-from prisma_sbi.descriptors.grid import DescriptorGrid
+from prisma_sbi.descriptors.layout import TableLayout
 from prisma_sbi.privacy.accounting import epsilon_from_rho_delta
 from prisma_sbi.privacy.ledger import Ledger
 from prisma_sbi.privacy.settings import Mechanism, Neighbors, PrivacyUnit, SynthesisSettings
@@ -113,7 +113,7 @@ class Release:
         If the parts contradict each other.
     """
 
-    layout: DescriptorGrid
+    layout: TableLayout
     settings: SynthesisSettings
     codes: np.ndarray | None = None
     exact: xr.Dataset | None = None

@@ -12,11 +12,13 @@ import pandas as pd
 import xarray as xr
 
 from prisma_sbi._errors import InputDataError
-from prisma_sbi.descriptors.grid import DescriptorGrid
+from prisma_sbi.descriptors.layout import TableLayout
+from prisma_sbi.descriptors.registry import layout_from_dict
 from prisma_sbi.descriptors.table import DESCRIPTORS, make_descriptor_table
 from prisma_sbi.privacy.ledger import Ledger
 from prisma_sbi.privacy.release import Guarantee, MeasuredMarginal, Release
 from prisma_sbi.privacy.settings import Neighbors, PrivacyUnit, SynthesisSettings
+from prisma_sbi.region.record import Region
 
 _KIND = "release"
 _FORMAT_VERSION = 1
@@ -64,13 +66,16 @@ def save_release(release: Release, folder: str | Path) -> Path:
     return folder
 
 
-def load_release(folder: str | Path) -> Release:
+def load_release(folder: str | Path, region: Region | None = None) -> Release:
     """Read a release written by :func:`save_release`.
 
     Parameters
     ----------
     folder
         Folder of the release.
+    region
+        Public inputs that it was made with. A release of the route table cannot be read
+        without them; any other is checked against them if they are given.
 
     Returns
     -------
@@ -103,7 +108,7 @@ def load_release(folder: str | Path) -> Release:
             f"Expected {record['n_rows']} rows in {folder / _ROWS}; got {len(rows)}. "
             "The file was changed after it was written: synthesize again."
         )
-    layout = DescriptorGrid.from_dict(record["layout"])
+    layout = layout_from_dict(record["layout"], region)
     binned = record["binned"]
     return Release(
         layout=layout,
@@ -155,7 +160,7 @@ def _rows_frame(release: Release) -> pd.DataFrame:
     return pd.DataFrame({"trip": release.exact["trip"].values.astype(object)} | values)
 
 
-def _codes(rows: pd.DataFrame, layout: DescriptorGrid, folder: Path) -> np.ndarray:
+def _codes(rows: pd.DataFrame, layout: TableLayout, folder: Path) -> np.ndarray:
     """Bins in the order of the layout."""
     missing = [name for name in layout.names if name not in rows]
     if missing:
@@ -166,7 +171,7 @@ def _codes(rows: pd.DataFrame, layout: DescriptorGrid, folder: Path) -> np.ndarr
     return rows[list(layout.names)].to_numpy(dtype=np.int32)
 
 
-def _exact(rows: pd.DataFrame, layout: DescriptorGrid) -> xr.Dataset:
+def _exact(rows: pd.DataFrame, layout: TableLayout) -> xr.Dataset:
     """Exact descriptors as a table."""
     return make_descriptor_table(
         {name: rows[name].to_numpy() for name in DESCRIPTORS},

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from prisma_sbi import _validate
+from prisma_sbi.descriptors.registry import Table
 
 
 class Mechanism(StrEnum):
@@ -55,6 +56,8 @@ class SynthesisSettings:
         without a mechanism.
     workload
         A :class:`Workload`.
+    table
+        A :class:`~prisma_sbi.descriptors.Table`.
     n_rows
         Rows to draw, a **public** number fixed in advance; by default the number of rows of
         the table, which is thereby declared public.
@@ -77,6 +80,7 @@ class SynthesisSettings:
     epsilon: float = 0.5
     delta: float = 1e-5
     workload: str = Workload.PAIRS
+    table: str = Table.ROUTE
     n_rows: int | None = None
     max_model_mib: float = 8.0
     rounds_per_column: int = 16
@@ -88,6 +92,8 @@ class SynthesisSettings:
         _validate.one_of([item.value for item in Workload], workload=self.workload)
         object.__setattr__(self, "mechanism", Mechanism(self.mechanism))
         object.__setattr__(self, "workload", Workload(self.workload))
+        _validate.one_of([item.value for item in Table], table=self.table)
+        object.__setattr__(self, "table", Table(self.table))
         if self.n_rows is not None:
             _validate.at_least(1, n_rows=self.n_rows)
         _validate.positive(max_model_mib=self.max_model_mib)
@@ -101,7 +107,11 @@ class SynthesisSettings:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         values = asdict(self)
-        return values | {"mechanism": str(self.mechanism), "workload": str(self.workload)}
+        return values | {
+            "mechanism": str(self.mechanism),
+            "workload": str(self.workload),
+            "table": str(self.table),
+        }
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "SynthesisSettings":

@@ -6,7 +6,8 @@ import numpy as np
 import xarray as xr
 
 from prisma_sbi._errors import InputDataError, RegionMismatchError
-from prisma_sbi.descriptors.grid import DescriptorGrid, grid_from_region
+from prisma_sbi.descriptors.layout import TableLayout
+from prisma_sbi.descriptors.registry import Table, make_layout
 from prisma_sbi.descriptors.table import require_descriptor_table
 from prisma_sbi.privacy.accounting import rho_from_epsilon_delta
 from prisma_sbi.privacy.aim import Fit, Progress, fit_aim, fit_independent
@@ -22,7 +23,7 @@ _LIBRARIES = ("prisma-sbi", "mbi", "opendp", "jax", "numpy")
 
 def synthesize(
     table: xr.Dataset,
-    layout: Region | DescriptorGrid,
+    layout: Region | TableLayout,
     settings: SynthesisSettings | None = None,
     *,
     noise: NoiseSource | None = None,
@@ -53,7 +54,7 @@ def synthesize(
     table
         Descriptor table; private.
     layout
-        The region, for the published grid, or a grid derived from it; public.
+        The region, for the table named in the settings, or a layout derived from it; public.
     settings
         Mechanism, budget, workload; by default AIM at epsilon = 0.5 and delta = 1e-5.
     noise
@@ -82,7 +83,7 @@ def synthesize(
     See :func:`~prisma_sbi.privacy.aim.fit_aim`.
     """
     settings = settings or SynthesisSettings()
-    grid = layout if isinstance(layout, DescriptorGrid) else grid_from_region(layout)
+    grid = make_layout(settings.table, layout) if isinstance(layout, Region) else layout
     require_descriptor_table(table)
     found = table.attrs.get("region_fingerprint")
     if found != grid.region_fingerprint:
@@ -142,7 +143,7 @@ def _public_rows(table: xr.Dataset, settings: SynthesisSettings) -> int:
     return n_found if settings.n_rows is None else settings.n_rows
 
 
-def _unprotected(table: xr.Dataset, grid: DescriptorGrid, settings: SynthesisSettings) -> Release:
+def _unprotected(table: xr.Dataset, grid: TableLayout, settings: SynthesisSettings) -> Release:
     """Pass the rows on as they are, and say so."""
     grid.discretize(table)  # the same checks as with a mechanism
     return Release(
@@ -154,7 +155,7 @@ def _unprotected(table: xr.Dataset, grid: DescriptorGrid, settings: SynthesisSet
     )
 
 
-def _measured(fit: Fit, grid: DescriptorGrid) -> tuple[MeasuredMarginal, ...]:
+def _measured(fit: Fit, grid: TableLayout) -> tuple[MeasuredMarginal, ...]:
     """Measured marginals by the names of their columns."""
     names = np.array(grid.names)
     return tuple(
@@ -175,8 +176,13 @@ def _warnings(fit: Fit, settings: SynthesisSettings) -> tuple[str, ...]:
         return ()
     return (
         "No pair of columns was measured: the budget went into single columns, and all columns "
-        "of the synthetic table are independent of each other, start and end included. "
-        "Raise epsilon, bring more rows, or coarsen the bins.",
+        "of the synthetic table are independent of each other"
+        + (
+            ". "
+            if settings.table == Table.ROUTE
+            else ", start and end included; the route table keeps the length of routes. "
+        )
+        + "Raise epsilon, bring more rows, or coarsen the bins.",
     )
 
 

@@ -126,4 +126,3 @@ def builtin_pool(size: int | None = None) -> VehiclePool:
         road_load_c_n_per_mps2=values[:, 4],
         displacement_l=values[:, 5],
     )
-

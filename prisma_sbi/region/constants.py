@@ -129,6 +129,8 @@ class Constants:
                 f"Expected constants among {sorted(known)}; got {unknown}. "
                 "Remove them, or use the version of prisma_sbi that wrote them."
             )
-        return cls(
-            **{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-        )
+        known_values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values.items()
+        }
+        return cls(**known_values)

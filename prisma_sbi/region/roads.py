@@ -60,8 +60,8 @@ class RoadNetwork:
             if bad.size:
                 edge = int(bad[0])
                 raise InputDataError(
-                    f"Expected {name} > 0 on every edge; got {values[edge]!r} on the edge from node "
-                    f"{self.node_id[self.edge_from[edge]]} to node "
+                    f"Expected {name} > 0 on every edge; got {values[edge]!r} on the edge from "
+                    f"node {self.node_id[self.edge_from[edge]]} to node "
                     f"{self.node_id[self.edge_to[edge]]} ({bad.size} such edges). "
                     "Repair the graph, for instance with osmnx.distance.add_edge_lengths."
                 )

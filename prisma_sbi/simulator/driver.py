@@ -84,7 +84,9 @@ def squared_speed_envelope(
     """
     ramp = 2.0 * deceleration_mps2 * spacing_m * jnp.arange(1, speed_mps.shape[-1] + 1)
     stop = 2.0 * deceleration_mps2 * spacing_m * (speed_mps.shape[-1] + 1)
-    lowest = lax.cummin(jnp.minimum(speed_mps**2 + ramp, stop), axis=speed_mps.ndim - 1, reverse=True)
+    lowest = lax.cummin(
+        jnp.minimum(speed_mps**2 + ramp, stop), axis=speed_mps.ndim - 1, reverse=True
+    )
     return jnp.maximum(lowest - ramp, 0.0)
 
 
@@ -202,9 +204,7 @@ def drive(
 
     _, emitted = lax.scan(step, initial_state(setting, constants), length=constants.n_times)
     speed, acceleration, slope, engaged = emitted
-    return Drive(
-        speed_mps=speed, acceleration_mps2=acceleration, slope_rad=slope, engaged=engaged
-    )
+    return Drive(speed_mps=speed, acceleration_mps2=acceleration, slope_rad=slope, engaged=engaged)
 
 
 def roads_from_profiles(profiles) -> Road:
@@ -214,5 +214,3 @@ def roads_from_profiles(profiles) -> Road:
         speed_mps=jnp.asarray(profiles.speed_mps, jnp.float32),
         slope_rad=jnp.arctan(jnp.asarray(profiles.grade, jnp.float32)),
     )
-
-

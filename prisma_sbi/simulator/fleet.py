@@ -120,7 +120,8 @@ def _add_noise(power_w: np.ndarray, scale: float, rng: np.random.Generator) -> n
     white = rng.normal(size=power_w.shape) * np.sqrt(1.0 - memory**2)
     white[:, 0] /= np.sqrt(1.0 - memory**2)
     process = lfilter([1.0], [1.0, -memory], white, axis=1)
-    return (power_w * np.exp(scale * process - 0.5 * scale**2)).astype(np.float32)
+    factor = np.exp(scale * np.asarray(process) - 0.5 * scale**2)
+    return (power_w * factor).astype(np.float32)
 
 
 def _dataset(region: Region, start, end, truth, power_w: np.ndarray) -> xr.Dataset:

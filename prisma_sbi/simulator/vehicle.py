@@ -37,9 +37,7 @@ def vehicles_from_pool(pool: VehiclePool, constants: Constants) -> Vehicle:
     """The pool as arrays; idle power is proportional to displacement."""
     return Vehicle(
         coefficients=jnp.asarray(pool.coefficients, jnp.float32),
-        idle_power_w=jnp.asarray(
-            pool.displacement_l * constants.idle_power_w_per_l, jnp.float32
-        ),
+        idle_power_w=jnp.asarray(pool.displacement_l * constants.idle_power_w_per_l, jnp.float32),
     )
 
 
@@ -66,9 +64,7 @@ def tank_power(
     )
 
 
-def power_trace(
-    vehicle: Vehicle, motion: Drive, constants: Constants
-) -> Float[Array, " time"]:
+def power_trace(vehicle: Vehicle, motion: Drive, constants: Constants) -> Float[Array, " time"]:
     r"""Power from the tank along a driver run.
 
     Parameters
@@ -96,8 +92,6 @@ def power_trace(
     .. [1] Guzzella and Sciarretta, Vehicle Propulsion Systems, 2013.
        https://doi.org/10.1007/978-3-642-35913-2
     """
-    features = traction_features(
-        motion.speed_mps, motion.acceleration_mps2, motion.slope_rad
-    )
+    features = traction_features(motion.speed_mps, motion.acceleration_mps2, motion.slope_rad)
     wheel_power_w = features @ vehicle.coefficients
     return motion.engaged * tank_power(wheel_power_w, vehicle.idle_power_w, constants)
