@@ -11,12 +11,14 @@ from pathlib import Path
 def replacing(target: Path) -> Iterator[Path]:
     """Yield a path beside ``target`` to write a file or folder to, and rename it at the end.
 
-    If the body raises, or the process dies, what was at ``target`` is still there. A leftover
-    of an earlier death is removed first.
+    If the body raises, or the process dies, what was at ``target`` is still there, or comes
+    back at the next call. A leftover of an earlier death is removed first.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(target.name + ".partial")
     replaced = target.with_name(target.name + ".replaced")
+    if replaced.exists() and not target.exists():
+        os.replace(replaced, target)
     for leftover in (partial, replaced):
         remove(leftover)
     try:

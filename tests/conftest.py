@@ -12,6 +12,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Check jaxtyping annotations at run time while tests run."""
     from jaxtyping import install_import_hook
 
+    import tests.typecheck  # noqa: F401  the hook looks it up by name
+
     install_import_hook("prisma_sbi", "tests.typecheck.checked")
 
 

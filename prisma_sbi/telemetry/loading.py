@@ -50,9 +50,13 @@ def load_columns(file: Path, columns: Sequence[str]) -> tuple[dict[str, pd.Serie
             table = _load_csv(file, list(columns), malformed)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(file, error) from error
-    return {name: pd.Series(table.column(name).to_pandas(), name=name) for name in columns}, (
-        malformed
-    )
+    series: dict[str, pd.Series] = {}
+    for name in columns:
+        column = table.column(name)
+        if pa.types.is_binary(column.type):
+            raise _unreadable(file, f"text that is not UTF-8 in the column {name!r}")
+        series[name] = pd.Series(column.to_pandas(), name=name)
+    return series, malformed
 
 
 def _is_parquet(file: Path) -> bool:
@@ -60,7 +64,7 @@ def _is_parquet(file: Path) -> bool:
     return file.suffix.lower() in (".parquet", ".pq")
 
 
-def _unreadable(file: Path, error: Exception) -> InputDataError:
+def _unreadable(file: Path, error: object) -> InputDataError:
     """The one sentence for files that do not open."""
     return InputDataError(
         f"Expected a CSV or Parquet file of trips in {file.name}; got {error}. "

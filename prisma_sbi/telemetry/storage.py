@@ -1,4 +1,8 @@
-"""Traces on disk: a Zarr folder or a netCDF file, whole or not at all."""
+"""Traces on disk: a Zarr folder or a netCDF file, whole or not at all.
+
+NetCDF is written in its classic format (64-bit offsets), which SciPy and every other reader of
+netCDF know.
+"""
 
 import warnings
 from os import PathLike
@@ -8,10 +12,9 @@ import xarray as xr
 
 from prisma_sbi._errors import InputDataError
 from prisma_sbi._files import replacing
-from prisma_sbi._optional import optional_import
 from prisma_sbi.telemetry.traces import require_traces
 
-_NETCDF = (".nc", ".h5")
+_NETCDF = ".nc"
 
 
 def save_traces(traces: xr.Dataset, path: str | PathLike[str]) -> Path:
@@ -33,8 +36,6 @@ def save_traces(traces: xr.Dataset, path: str | PathLike[str]) -> Path:
     ------
     InputDataError
         If the dataset is not one of traces.
-    ImportError
-        If netCDF is asked for and ``h5netcdf`` is not installed.
 
     Notes
     -----
@@ -43,12 +44,10 @@ def save_traces(traces: xr.Dataset, path: str | PathLike[str]) -> Path:
     """
     require_traces(traces, what="the dataset to save")
     target = Path(path)
-    is_file = target.suffix.lower() in _NETCDF
-    if is_file:
-        optional_import("h5netcdf", extra="netcdf")
+    is_file = target.suffix.lower() == _NETCDF
     with replacing(target) as partial:
         if is_file:
-            traces.to_netcdf(partial, engine="h5netcdf")
+            traces.to_netcdf(partial, engine="scipy")
         else:
             _write_zarr(traces, partial)
     return target
@@ -71,19 +70,16 @@ def load_traces(path: str | PathLike[str]) -> xr.Dataset:
     ------
     InputDataError
         If there is nothing, it cannot be read, or it holds something else.
-    ImportError
-        If it is netCDF and ``h5netcdf`` is not installed.
     """
     source = Path(path)
     if not source.exists():
         raise InputDataError(f"Expected traces at {str(source)!r}; got nothing. Import them first.")
     try:
-        if source.suffix.lower() in _NETCDF:
-            optional_import("h5netcdf", extra="netcdf")
-            traces = xr.load_dataset(source, engine="h5netcdf")
+        if source.suffix.lower() == _NETCDF:
+            traces = xr.load_dataset(source, engine="scipy")
         else:
             traces = _read_zarr(source)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise InputDataError(
             f"Expected traces at {str(source)!r}; got {type(error).__name__}: {error}. "
             "The file is damaged or of another kind; import again."
