@@ -111,8 +111,8 @@ def print_scores(metrics: dict[str, Any]) -> None:
         rows.append(row)
     print_table("Synthetic against real traces", {"mode": "", **_SCORES, "traces": "traces"}, rows)
     results.print(
-        "ACF, FID: multiples of the distance between halves of the real hold-out (0.7 and 0.5 are\n"
-        "as good as real). Precision, recall: features scaled, then as published (raw).",
+        "ACF, FID: in multiples of real against real (0.7 and 0.5 are as good as real).\n"
+        "Precision, recall: on scaled features; raw: as published.",
         style="dim",
     )
 

@@ -59,7 +59,7 @@ def plot_mean_acf(real: Traces, synthetic: Mapping[str, Traces]) -> "matplotlib.
         figure, axes = _panels(lags, summaries, x_label="lag (samples)", y_label="autocorrelation")
         for axis, label in zip(axes, synthetic, strict=True):
             distance = autocorrelation_distance(curves[""], curves[label])
-            axis.set_title(f"{label}: mean difference {distance:.3f}")
+            axis.set_title(f"{label}\nmean difference {distance:.3f}")
             axis.axhline(0.0, color="#909090", linewidth=0.8, zorder=1)
         axes[0].set_xlim(lags[0], lags[-1])
         figure.suptitle(f"Mean autocorrelation of power ({BAND_NOTE})")

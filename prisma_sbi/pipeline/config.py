@@ -90,7 +90,7 @@ class SynthesizeConfig:
         Budgets, one private release each. They add up: see ``total_epsilon`` in the log.
     tables
         Tables to synthesize, each at every epsilon. The first one gives the modes
-        ``epsilon=...``, others are named with their table.
+        ``epsilon=...``, others are named with their table, as in ``epsilon=0.5,published``.
     mechanism, delta, workload
         See :class:`~prisma_sbi.privacy.SynthesisSettings`.
     without_mechanism
@@ -121,7 +121,7 @@ class SynthesizeConfig:
     def modes(self) -> tuple[str, ...]:
         """Names of the releases, ``none`` first."""
         private = tuple(
-            f"epsilon={epsilon:g}" + (f",table={table}" if index else "")
+            f"epsilon={epsilon:g}" + (f",{table}" if index else "")
             for epsilon in self.epsilons
             for index, table in enumerate(self.tables)
         )
@@ -131,7 +131,7 @@ class SynthesizeConfig:
         """Settings of one release; the number of rows is public."""
         if mode == "none":
             return SynthesisSettings(mechanism=Mechanism.NONE)
-        epsilon, _, table = mode.removeprefix("epsilon=").partition(",table=")
+        epsilon, _, table = mode.removeprefix("epsilon=").partition(",")
         return SynthesisSettings(
             mechanism=self.mechanism,
             epsilon=float(epsilon),
