@@ -7,8 +7,8 @@ export PYTHON
 BIN := .venv/bin
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
-# Where worker processes or XLA already fill the cores, more threads in BLAS only contend for them.
-ONE_BLAS_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+# Where worker processes or XLA fill the cores already, threads of BLAS only contend for them.
+ONE_BLAS_THREAD := OPENBLAS_NUM_THREADS=1
 
 .PHONY: help demo test test-all lint format bench clean environment environment-lint
 .DEFAULT_GOAL := help
@@ -20,7 +20,7 @@ help:
 	@echo "make lint       style, format and types"
 	@echo "make format     format the sources"
 	@echo "make bench      benchmarks, printed to the terminal"
-	@echo "make clean      remove the environment, caches and results"
+	@echo "make clean      remove the environment, caches and the results of the demo"
 
 environment:
 	@scripts/setup-environment
@@ -54,5 +54,5 @@ bench: environment
 	done
 
 clean:
-	rm -rf .venv build dist out .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf .venv build dist out/demo .pytest_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,5 +1,6 @@
 """The command line; it needs the extra ``cli``."""
 
+import importlib
 import sys
 
 from prisma_sbi._optional import optional_import
@@ -13,4 +14,4 @@ def main() -> None:
     except ImportError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
-    optional_import("prisma_sbi.cli.main", extra="cli").main()
+    importlib.import_module("prisma_sbi.cli.main").main()

@@ -1,7 +1,8 @@
 """What the command shows: progress and messages on stderr, results on stdout."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -12,6 +13,7 @@ from rich.progress import (
     ProgressColumn,
     Task,
     TextColumn,
+    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.table import Table
@@ -19,8 +21,9 @@ from rich.text import Text
 
 from prisma_sbi.pipeline import StageRecord
 
-messages = Console(stderr=True, highlight=False)
-results = Console(highlight=False)
+# File names and sentences may hold brackets, so nothing is read as markup.
+messages = Console(stderr=True, highlight=False, markup=False)
+results = Console(highlight=False, markup=False)
 
 
 class RateColumn(ProgressColumn):
@@ -29,34 +32,49 @@ class RateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
         """Rate of the task, or nothing at its start."""
         speed = task.finished_speed or task.speed
-        return Text("" if not speed else f"{speed:,.0f}/s", style="dim")
+        if not speed:
+            return Text("")
+        return Text(f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s", style="dim")
 
 
 def progress_bar() -> Progress:
-    """A bar with rate and remaining time on stderr; it vanishes when done."""
+    """A bar with rate, time so far and time to go on stderr; it vanishes when done."""
     return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
         MofNCompleteColumn(),
         RateColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left", style="dim"),
         TimeRemainingColumn(),
         console=messages,
         transient=True,
     )
 
 
+def tracker(bars: Progress, title: str) -> Callable[[int, int], None]:
+    """A callback ``(done, total)`` that moves a new bar."""
+    task = bars.add_task(title, total=None)
+
+    def move(done: int, total: int) -> None:
+        bars.update(task, completed=done, total=total)
+
+    return move
+
+
 class RichReporter:
     """A bar per stage; a finished stage becomes a line."""
 
-    def __init__(self, progress: Progress) -> None:
-        self.bars = progress
-        self.task = progress.add_task("", total=None)
+    def __init__(self, bars: Progress) -> None:
+        self.bars = bars
+        self.task = bars.add_task("", total=None, visible=False)
         self.title = ""
 
     def stage(self, name: str, total_stages: int, index: int) -> None:
-        """Begin a bar."""
+        """Begin a bar; the one before is gone, its total with it."""
         self.title = f"[{index + 1}/{total_stages}] {name}"
-        self.bars.reset(self.task, description=self.title, total=None)
+        self.bars.remove_task(self.task)
+        self.task = self.bars.add_task(self.title, total=None)
 
     def progress(self, done: int, total: int) -> None:
         """Move the bar."""
@@ -64,23 +82,36 @@ class RichReporter:
 
     def note(self, text: str) -> None:
         """Print a warning above the bar."""
-        messages.print(f"[yellow]note[/] {text}")
+        note(text)
 
     def finished(self, record: StageRecord) -> None:
         """Print the line of a stage."""
         cost = "reused" if record.reused else f"{record.seconds:.1f} s"
-        line = Text.assemble(
-            (f"{self.title:<28} ", "bold"), (f"{cost:>7}  ", "cyan"), (record.detail, "dim")
+        messages.print(
+            Text.assemble(
+                (f"{self.title:<28} ", "bold"), (f"{cost:>7}  ", "cyan"), (record.detail, "dim")
+            ),
+            soft_wrap=not messages.is_terminal,
         )
-        messages.print(line)
 
 
-def print_json(content: dict[str, Any]) -> None:
+def wrote(path: Path, detail: str = "") -> None:
+    """Say on stderr where a result is."""
+    text = f"{path}: {detail}" if detail else str(path)
+    messages.print(Text.assemble(("wrote ", "green"), text), soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """Say on stderr what a person should know."""
+    messages.print(Text.assemble(("note ", "yellow"), text), soft_wrap=not messages.is_terminal)
+
+
+def print_json(content: Mapping[str, Any]) -> None:
     """One JSON object on stdout, and nothing else."""
     print(json.dumps(content, indent=1))
 
 
-def print_table(title: str, columns: dict[str, str], rows: Sequence[dict[str, str]]) -> None:
+def print_table(title: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, str]]) -> None:
     """A table of texts on stdout; the first column is left-aligned, the others right."""
     table = Table(title=title, title_justify="left", title_style="bold")
     for index, heading in enumerate(columns.values()):
@@ -100,7 +131,7 @@ _SCORES = {
 }
 
 
-def print_scores(metrics: dict[str, Any]) -> None:
+def print_scores(metrics: Mapping[str, Any]) -> None:
     """The table of ``metrics.json``: one row per mode, narrow enough for a small terminal."""
     rows = []
     for mode, scores in metrics["modes"].items():
@@ -117,11 +148,12 @@ def print_scores(metrics: dict[str, Any]) -> None:
     )
 
 
-def tracker(bars: Progress, title: str) -> Callable[[int, int], None]:
-    """A callback ``(done, total)`` that moves a new bar."""
-    task = bars.add_task(title, total=None)
-
-    def move(done: int, total: int) -> None:
-        bars.update(task, completed=done, total=total)
-
-    return move
+def print_recovery(rows: Sequence[Mapping[str, str]]) -> None:
+    """How well known descriptors came back: one row per descriptor and measure."""
+    shown, last = [], ""
+    for row in rows:
+        name = row["descriptor"]
+        shown.append({**row, "descriptor": "" if name == last else name})
+        last = name
+    names = {key: key for key in rows[0]}
+    print_table("Recovery of the known descriptors", names, shown)

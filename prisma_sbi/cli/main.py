@@ -1,37 +1,42 @@
 """The `prisma` command."""
 
-import os
-import sys
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
-from prisma_sbi.cli import region_commands, run_commands, stage_commands
-from prisma_sbi.cli.console import messages
+from prisma_sbi.cli import region_commands, run_commands, stage_commands, telemetry_commands
+from prisma_sbi.cli.errors import GuardedGroup
+
+WHOLE, INPUTS, STAGES = "Everything at once", "Inputs", "One stage at a time, in this order"
 
 app = typer.Typer(
+    cls=GuardedGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Private synthetic power traces from recorded trips. Start with: prisma demo",
+    help="Private synthetic power traces from recorded trips.",
+    epilog="Start with: prisma demo -o out/demo",
 )
-app.command(epilog="Example: prisma demo -o out/demo")(run_commands.demo)
-app.command(epilog="Example: prisma run examples/ann_arbor.toml -o out/ann_arbor")(run_commands.run)
-app.add_typer(region_commands.app, name="region")
-app.add_typer(stage_commands.telemetry_app, name="telemetry")
-app.command(epilog="Example: prisma encode traces.zarr --region city -o fit.zarr")(
-    stage_commands.encode
-)
-app.command(epilog="Example: prisma synthesize fit.zarr --region city --epsilon 0.5 -o release")(
-    stage_commands.synthesize
-)
-app.command(epilog="Example: prisma decode release --region city -o synthetic.zarr")(
-    stage_commands.decode
-)
-app.command(epilog="Example: prisma evaluate real.zarr synthetic.zarr --region city -o scores")(
-    stage_commands.evaluate
-)
+app.command(rich_help_panel=WHOLE, epilog="Example: prisma demo -o out/demo")(run_commands.demo)
+app.command(
+    rich_help_panel=WHOLE, epilog="Example: prisma run examples/ann_arbor.toml -o out/ann_arbor"
+)(run_commands.run)
+app.add_typer(region_commands.app, name="region", rich_help_panel=INPUTS)
+app.add_typer(telemetry_commands.app, name="telemetry", rich_help_panel=INPUTS)
+app.command(
+    rich_help_panel=STAGES, epilog="Example: prisma encode traces.zarr --region city -o fit.zarr"
+)(stage_commands.encode)
+app.command(
+    rich_help_panel=STAGES,
+    epilog="Example: prisma synthesize fit.zarr --region city --epsilon 0.5 -o release",
+)(stage_commands.synthesize)
+app.command(
+    rich_help_panel=STAGES,
+    epilog="Example: prisma decode release --region city -o synthetic.zarr",
+)(stage_commands.decode)
+app.command(
+    rich_help_panel=STAGES, epilog="Example: prisma evaluate real.zarr synthetic.zarr -o scores"
+)(stage_commands.evaluate)
 
 
 def _show_version(*, asked: bool) -> None:
@@ -52,25 +57,24 @@ def _options(
             help="Print the version.",
         ),
     ] = False,
+    _debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug",
+            envvar="PRISMA_DEBUG",
+            help="Print the traceback of an error; goes before the command.",
+        ),
+    ] = False,
 ) -> None:
-    """Options of every command."""
+    """Options of every command; the group reads them from its context."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command; exit with 0, 1 (unexpected), 2 (bad input) or 130 (interrupted).
 
-    What a user can mend is one line on stderr. Set ``PRISMA_DEBUG=1`` for the traceback.
+    What a user can mend is one line on stderr; ``--debug`` adds the traceback.
     """
-    try:
-        app(args=arguments)
-    except KeyboardInterrupt:
-        messages.print("[red]interrupted[/] Finished stages are kept; run again to go on.")
-        sys.exit(130)
-    except (ValueError, OSError, ImportError) as error:
-        if os.environ.get("PRISMA_DEBUG"):
-            raise
-        messages.print(Text.assemble(("error: ", "bold red"), str(error)), soft_wrap=True)
-        sys.exit(2)
+    app(args=arguments, prog_name="prisma")
 
 
 if __name__ == "__main__":

@@ -165,6 +165,8 @@ def _advance(climber: _Climber, objective: Objective, offsets, lower, upper) -> 
 
 def _climb(climbers: _Climber, objective: Objective, box, generations, settings) -> _Climber:
     """Shrinking random search from every climber; one compiled generation serves them all."""
+    if not generations:
+        return climbers
     lower, upper = box
     spacing = (upper - lower) / jnp.asarray(settings.grid_shape)
     offsets = jnp.stack(
