@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -38,7 +39,7 @@ class RateColumn(ProgressColumn):
 
 
 def progress_bar() -> Progress:
-    """A bar with rate, time so far and time to go on stderr; it vanishes when done."""
+    """A bar with rate, time so far and time to go on stderr; only a terminal shows it."""
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
@@ -49,14 +50,15 @@ def progress_bar() -> Progress:
         TimeRemainingColumn(),
         console=messages,
         transient=True,
+        disable=not messages.is_terminal,
     )
 
 
-def tracker(bars: Progress, title: str) -> Callable[[int, int], None]:
+def tracker(bars: Progress, title: str) -> Callable[[int, int | None], None]:
     """A callback ``(done, total)`` that moves a new bar."""
     task = bars.add_task(title, total=None)
 
-    def move(done: int, total: int) -> None:
+    def move(done: int, total: int | None) -> None:
         bars.update(task, completed=done, total=total)
 
     return move
@@ -111,13 +113,31 @@ def print_json(content: Mapping[str, Any]) -> None:
     print(json.dumps(content, indent=1))
 
 
+def _table(title: str) -> Table:
+    """An empty table without vertical lines, so that more fits beside each other."""
+    return Table(
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False
+    )
+
+
 def print_table(title: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, str]]) -> None:
     """A table of texts on stdout; the first column is left-aligned, the others right."""
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = _table(title)
     for index, heading in enumerate(columns.values()):
         table.add_column(heading, justify="left" if index == 0 else "right")
     for row in rows:
         table.add_row(*(row.get(key, "") for key in columns))
+    results.print(table)
+
+
+def print_facts(title: str, facts: Mapping[str, str]) -> None:
+    """Names and texts on stdout, one pair a line."""
+    table = _table(title)
+    table.show_header = False
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, text in facts.items():
+        table.add_row(name, text)
     results.print(table)
 
 

@@ -1,6 +1,7 @@
 """What an exception means to the shell: an exit code and one readable line."""
 
 import traceback
+from typing import Any
 
 import typer
 from rich.text import Text
@@ -34,10 +35,10 @@ def exit_code(error: Exception) -> int:
 class GuardedGroup(TyperGroup):
     """Commands whose foreseen errors end in one line; others keep their traceback and code 1."""
 
-    def invoke(self, ctx: typer.Context) -> object:
+    def invoke(self, ctx: Any) -> Any:
         """Run a command and turn what it raises into an exit code."""
         try:
-            return super().invoke(ctx)  # pyright: ignore[reportArgumentType]
+            return super().invoke(ctx)
         except KeyboardInterrupt:
             _say(
                 "interrupted: ",

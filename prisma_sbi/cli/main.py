@@ -5,10 +5,17 @@ from typing import Annotated
 
 import typer
 
-from prisma_sbi.cli import region_commands, run_commands, stage_commands, telemetry_commands
+from prisma_sbi.cli import (
+    region_commands,
+    run_commands,
+    stage_commands,
+    synthesize_command,
+    telemetry_commands,
+)
 from prisma_sbi.cli.errors import GuardedGroup
 
-WHOLE, INPUTS, STAGES = "Everything at once", "Inputs", "One stage at a time, in this order"
+WHOLE, INPUTS = "Everything at once", "Inputs, before the stages"
+STAGES = "One stage at a time, in this order"
 
 app = typer.Typer(
     cls=GuardedGroup,
@@ -29,7 +36,7 @@ app.command(
 app.command(
     rich_help_panel=STAGES,
     epilog="Example: prisma synthesize fit.zarr --region city --epsilon 0.5 -o release",
-)(stage_commands.synthesize)
+)(synthesize_command.synthesize)
 app.command(
     rich_help_panel=STAGES,
     epilog="Example: prisma decode release --region city -o synthetic.zarr",

@@ -30,7 +30,7 @@ def fresh_output(path: Path, *, force: bool, mark: str) -> Path:
     if not is_netcdf and not (path / mark).is_file():
         raise FileExistsError(
             f"Expected nothing, or an earlier result, at {path}; got something else, which is "
-            "left as it is. Choose another -o."
+            "left as it is. Choose another -o; --force replaces earlier results only."
         )
     if not force:
         raise FileExistsError(

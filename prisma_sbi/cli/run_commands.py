@@ -10,11 +10,13 @@ from prisma_sbi.cli.console import (
     RichReporter,
     messages,
     print_json,
+    print_recovery,
     print_scores,
-    print_table,
     progress_bar,
     results,
+    wrote,
 )
+from prisma_sbi.cli.options import Json
 from prisma_sbi.pipeline import (
     PipelineConfig,
     RunResult,
@@ -23,9 +25,11 @@ from prisma_sbi.pipeline import (
     run_pipeline,
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Force = Annotated[
-    bool, typer.Option(help="Run finished stages again. A release made again is a second spend.")
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Run finished stages again. A release made again is a second spend."
+    ),
 ]
 
 
@@ -35,13 +39,14 @@ def demo(
     ),
     trips: Annotated[int, typer.Option(help="Simulated trips to encode.", min=16)] = 2_000,
     seed: Annotated[int, typer.Option(help="Of the simulated fleet.")] = 0,
-    force: Force = False,
+    force: Again = False,
     as_json: Json = False,
 ) -> None:
     """Show everything at once, without any download.
 
-    Simulates a fleet with known descriptors in an embedded city, encodes it, releases a private
-    table, decodes it, and says how well the descriptors and the traces come back.
+    Simulates a fleet with known descriptors in an embedded city, encodes it,
+    releases a private table, decodes it, and says how well the descriptors and
+    the traces come back.
     """
     _run(demo_config(n_trips=trips, seed=seed), output, force=force, as_json=as_json)
 
@@ -49,10 +54,14 @@ def demo(
 def run(
     config: Annotated[Path, typer.Argument(help="TOML file; see examples/ann_arbor.toml.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for results.")],
-    force: Force = False,
+    force: Again = False,
     as_json: Json = False,
 ) -> None:
-    """Run everything that a configuration names; finished stages are taken up again."""
+    """Run everything that a configuration names.
+
+    Finished stages of an earlier run are used again, unless their part of the
+    configuration or their input files changed.
+    """
     _run(load_config(config), output, force=force, as_json=as_json)
 
 
@@ -80,8 +89,9 @@ def _show(found: RunResult) -> None:
     results.print()
     print_scores(found.metrics)
     if found.recovery is not None:
-        names = {key: key for key in found.recovery["rows"][0]}
-        print_table("Recovery of the known descriptors", names, found.recovery["rows"])
-    messages.print(f"[green]wrote[/] {found.folder}: metrics.json, log.json, *.zarr, releases")
+        results.print()
+        print_recovery(found.recovery["rows"])
+    messages.print()
+    wrote(found.folder, "metrics.json, log.json, real and synthetic traces, releases")
     for figure in sorted((found.folder / "figures").glob("*.png")):
-        messages.print(f"       {figure}")
+        messages.print(f"      {figure}", soft_wrap=True)

@@ -51,7 +51,8 @@ def import_command(
 ) -> None:
     """Turn recorded trips into power traces.
 
-    Every trip that cannot be used is listed with the reason in a table beside the traces.
+    Every trip that cannot be used is listed with the reason in a table beside
+    the traces.
     """
     fresh_output(output, force=force, mark=ZARR)
     public = load_region(region)

@@ -175,7 +175,7 @@ def _search(region, profiles, power_w, settings, chunk_size, progress) -> Minimu
     return minimize_trips(
         build,
         len(profiles),
-        in_axes=SummaryObjective(0, 0, None, constants),  # pyright: ignore[reportArgumentType]
+        in_axes=build(np.zeros(1, np.int64)).trip_axes(),
         lower=np.array([max(low, LOWEST_AGGRESSIVENESS), constants.detour_bounds[0]]),
         upper=np.array([high, constants.detour_bounds[1]]),
         representatives=representative_vehicles(region.vehicles, _N_REPRESENTATIVES),

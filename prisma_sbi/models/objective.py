@@ -1,6 +1,7 @@
 """The published loss of one trip as a function of its descriptors."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
@@ -37,6 +38,11 @@ class SummaryObjective(eqx.Module):
     observed: TraceSummary
     pool: Vehicle
     constants: Constants = eqx.field(static=True)
+
+    def trip_axes(self) -> "SummaryObjective":
+        """Axes for ``jax.vmap`` over objectives of many trips: all but the pool are stacked."""
+        stacked = jax.tree.map(lambda _: 0, self)
+        return eqx.tree_at(lambda axes: axes.pool, stacked, None)
 
     def residuals(
         self, point: Float[Array, "2"], vehicle: Int[Array, ""]

@@ -7,6 +7,7 @@ from typing import Any, get_type_hints
 
 from prisma_sbi import _validate
 from prisma_sbi._errors import InputDataError
+from prisma_sbi.privacy.accounting import rho_from_epsilon_delta
 from prisma_sbi.privacy.settings import Mechanism, SynthesisSettings
 from prisma_sbi.region.constants import Constants
 
@@ -115,6 +116,8 @@ class SynthesizeConfig:
             )
         if not self.tables:
             raise ValueError("Expected at least one table; got none. Leave the key out for route.")
+        for epsilon in self.epsilons:
+            rho_from_epsilon_delta(epsilon, self.delta)
         for mode in self.modes():
             self.settings(mode, n_rows=1)
 

@@ -6,6 +6,11 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from prisma_sbi.region.constants import Constants
+from prisma_sbi.region.profiles import RoadProfiles
+
+_STANDING_M = 1e-9
+"""Advance in a time step below which the car stands: its square must not underflow to zero,
+or the derivative of a ratio to it is not a number."""
 
 
 class Road(eqx.Module):
@@ -150,12 +155,9 @@ def driver_step(
     # The share of this step before arrival is piecewise linear in the position, so that energy
     # and duration stay continuous in the descriptors although time is discrete.
     advance = speed * dt
-    engaged = jnp.clip(
-        (setting.arrival_m - position) / jnp.where(advance > 0.0, advance, 1.0), 0.0, 1.0
-    )
-    engaged = jnp.where(
-        advance > 0.0, engaged, (position < setting.arrival_m).astype(engaged.dtype)
-    )
+    moving = advance > _STANDING_M
+    engaged = jnp.clip((setting.arrival_m - position) / jnp.where(moving, advance, 1.0), 0.0, 1.0)
+    engaged = jnp.where(moving, engaged, (position < setting.arrival_m).astype(engaged.dtype))
     emitted = (speed, acceleration, slope, engaged)
     return (position + advance, jnp.maximum(speed + acceleration * dt, 0.0)), emitted
 
@@ -207,7 +209,7 @@ def drive(
     return Drive(speed_mps=speed, acceleration_mps2=acceleration, slope_rad=slope, engaged=engaged)
 
 
-def roads_from_profiles(profiles) -> Road:
+def roads_from_profiles(profiles: RoadProfiles) -> Road:
     """Road profiles of many trips as one record with a leading trip axis."""
     return Road(
         length_m=jnp.asarray(profiles.length_m, jnp.float32),

@@ -43,7 +43,7 @@ def test_run_leaves_what_it_promises(run):
 def test_known_descriptors_come_back(run):
     result, _ = run
     assert result.recovery["detour"]["correlation"] > 0.8
-    assert result.recovery["aggressiveness"]["median_absolute_error"] < 0.15
+    assert result.recovery["aggressiveness"]["median_abs_error"] < 0.15
 
 
 def test_finished_stages_are_reused_and_a_lost_one_is_redone(run):

@@ -54,9 +54,7 @@ def power(motion, coefficients, idle_power_w, constants):
     trace = []
     for v, acceleration, angle, engaged in zip(*motion, strict=True):
         wheel = (acceleration + G * math.sin(angle)) * v * mass + c * v**3 + b * v**2 + a * v
-        if wheel > 0:
-            drawn = wheel / constants.tank_efficiency
-        else:
-            drawn = constants.recuperation * wheel
+        share = 1.0 / constants.tank_efficiency if wheel > 0 else constants.recuperation
+        drawn = share * wheel
         trace.append(engaged * (drawn + idle_power_w))
     return trace

@@ -5,7 +5,6 @@ import pytest
 
 from prisma_sbi.region import demo_region
 from prisma_sbi.simulator.fleet import simulate_fleet
-from prisma_sbi.simulator.trip import simulate_trips
 
 
 @pytest.fixture(scope="module")
@@ -28,21 +27,3 @@ def test_noise_has_mean_one(region):
     ratio = float(noisy.power_w.sum() / clean.power_w.sum())
     assert ratio == pytest.approx(1.0, abs=0.02)
     assert not np.allclose(clean.power_w, noisy.power_w)
-
-
-def test_wrong_lengths_and_unknown_vehicles_are_refused(region):
-    from prisma_sbi.region import route_profiles
-
-    roads = region.roads
-    profiles = route_profiles(
-        region,
-        roads.node_lat_deg[:2],
-        roads.node_lon_deg[:2],
-        roads.node_lat_deg[5:7],
-        roads.node_lon_deg[5:7],
-    )
-    half = np.full(2, 0.5)
-    with pytest.raises(ValueError, match="Expected 2 values"):
-        simulate_trips(region, profiles, half[:1], half, np.zeros(2, int))
-    with pytest.raises(ValueError, match="Expected vehicle in 0..63"):
-        simulate_trips(region, profiles, half, half + 1, np.array([0, 64]))

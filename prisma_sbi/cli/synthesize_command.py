@@ -1,0 +1,183 @@
+"""`prisma synthesize`: a private release, or what a budget can pay for."""
+
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from prisma_sbi.cli.console import (
+    note,
+    print_json,
+    print_table,
+    progress_bar,
+    results,
+    tracker,
+    wrote,
+)
+from prisma_sbi.cli.options import Force, Json, RegionOption
+from prisma_sbi.cli.output import RELEASE, fresh_output
+from prisma_sbi.descriptors import make_layout
+from prisma_sbi.encoding import descriptor_table, load_fit
+from prisma_sbi.privacy import (
+    Mechanism,
+    Release,
+    SynthesisSettings,
+    plan_synthesis,
+    rho_from_epsilon_delta,
+    save_release,
+)
+from prisma_sbi.privacy import synthesize as synthesize_table
+from prisma_sbi.region import load_region
+
+PLAN_ROWS = 10_000
+"""Rows that ``--explain`` assumes if none are given."""
+
+
+def synthesize(
+    region: RegionOption,
+    fit: Annotated[
+        Path | None, typer.Argument(help="Fit from encode; not needed with --explain.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Folder of the release; not needed with --explain."),
+    ] = None,
+    mechanism: Annotated[
+        str, typer.Option(help="aim, independent, or none (no guarantee).")
+    ] = "aim",
+    epsilon: Annotated[float, typer.Option(help="Privacy budget of this release.")] = 0.5,
+    delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-5,
+    workload: Annotated[str, typer.Option(help="pairs or triples.")] = "pairs",
+    table: Annotated[str, typer.Option(help="route or published.")] = "route",
+    rows: Annotated[
+        int | None,
+        typer.Option(help="Rows to release, a public number.", show_default="as many as fits"),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what the budget can pay for; read no data.")
+    ] = False,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Release a synthetic table of descriptors under differential privacy.
+
+    Every release from the same trips spends its own epsilon; they add up.
+    """
+    if explain:
+        settings = _settings(mechanism, epsilon, delta, workload, table, rows)
+        _explain(region, settings, n_rows=rows or PLAN_ROWS, as_json=as_json)
+        return
+    if fit is None or output is None:
+        raise ValueError(
+            "Expected a fit to read and a folder for the release; got only one of them, or none. "
+            "Give FIT and -o, or --explain to read no data."
+        )
+    fresh_output(output, force=force, mark=RELEASE)
+    settings = _settings(mechanism, epsilon, delta, workload, table, rows)
+    public = load_region(region)
+    private = descriptor_table(public, load_fit(fit))
+    with progress_bar() as bars:
+        move = tracker(bars, "budget spent, %")
+        release = synthesize_table(
+            private, public, settings, progress=lambda share, _: move(round(100 * share), 100)
+        )
+    save_release(release, output)
+    _show_release(release, output, as_json=as_json)
+
+
+def _settings(
+    mechanism: str, epsilon: float, delta: float, workload: str, table: str, rows: int | None
+) -> SynthesisSettings:
+    """Options as a record; a budget that cannot be is found here, before data is read."""
+    settings = SynthesisSettings(
+        mechanism=mechanism,
+        epsilon=epsilon,
+        delta=delta,
+        workload=workload,
+        table=table,
+        n_rows=rows,
+    )
+    if settings.mechanism != Mechanism.NONE:
+        rho_from_epsilon_delta(epsilon, delta)
+    return settings
+
+
+def _show_release(release: Release, output: Path, *, as_json: bool) -> None:
+    """Where the release is, and what it guarantees."""
+    if as_json:
+        print_json(
+            {
+                "release": str(output),
+                "is_private": release.is_private,
+                "n_rows": release.n_rows,
+                "n_measured": len(release.measured),
+                "statement": release.guarantee_text(),
+                "warnings": list(release.warnings),
+            }
+        )
+        return
+    wrote(output, f"{release.n_rows:,} rows, {len(release.measured)} marginals measured")
+    note(release.guarantee_text())
+
+
+def _explain(region: Path, settings: SynthesisSettings, *, n_rows: int, as_json: bool) -> None:
+    """What a budget can pay for, from public numbers."""
+    if settings.mechanism == Mechanism.NONE:
+        raise ValueError(
+            "Expected a mechanism that spends a budget with --explain; got 'none', which spends "
+            "nothing and guarantees nothing. Use --mechanism aim."
+        )
+    plan = plan_synthesis(
+        make_layout(str(settings.table), load_region(region)), settings, n_rows=n_rows
+    )
+    _show_plan(plan, settings, n_rows=n_rows, as_json=as_json)
+
+
+def _show_plan(
+    plan: pd.DataFrame, settings: SynthesisSettings, *, n_rows: int, as_json: bool
+) -> None:
+    """What a budget can pay for."""
+    rows = plan.to_dict("records")
+    if as_json:
+        records = [
+            {
+                "columns": list(row["columns"]),
+                "cells": int(row["n_cells"]),
+                "noise": float(row["noise_share_best"]),
+                "fits": bool(row["fits"]),
+                "affordable": bool(row["affordable"]),
+            }
+            for row in rows
+        ]
+        print_json(
+            {**settings.to_dict(), "n_rows": n_rows, "rho": plan.attrs["rho"], "plan": records}
+        )
+        return
+    print_table(
+        f"What epsilon = {settings.epsilon:g} can pay for with {n_rows:,} rows",
+        {
+            "columns": "marginal",
+            "cells": "cells",
+            "noise": "noise / rows",
+            "fits": "fits",
+            "affordable": "affordable",
+        },
+        [
+            {
+                "columns": " x ".join(row["columns"]),
+                "cells": f"{row['n_cells']:,}",
+                "noise": f"{row['noise_share_best']:.2f}",
+                "fits": "yes" if row["fits"] else "no",
+                "affordable": "yes" if row["affordable"] else "no",
+            }
+            for row in rows
+        ],
+    )
+    results.print(
+        f"rho = {plan.attrs['rho']:.4g} for epsilon = {settings.epsilon:g}, delta = "
+        f"{settings.delta:g}. No data was read.\n"
+        "Noise: expected L1 error if one round got the whole budget; below 1 is\n"
+        "affordable. Fits: the model stays small enough.",
+        style="dim",
+    )

@@ -1,0 +1,115 @@
+"""`prisma synthesize`: the plan without data, and the release (slow, because it encodes)."""
+
+import pytest
+
+from prisma_sbi.cli import synthesize_command
+from prisma_sbi.privacy import load_release, rho_from_epsilon_delta
+from tests.cli.conftest import prisma, prisma_json, refusal
+
+
+@pytest.fixture
+def no_data(monkeypatch):
+    """Reading private data fails the test."""
+
+    def fail(*_args, **_options):
+        raise AssertionError("private data was read")
+
+    monkeypatch.setattr(synthesize_command, "load_fit", fail)
+    monkeypatch.setattr(synthesize_command, "descriptor_table", fail)
+
+
+def test_explain_reads_no_data(city_folder, no_data):
+    found = prisma_json("synthesize", "--region", city_folder, "--explain", "--epsilon", 1)
+    assert found["epsilon"] == 1.0
+    assert found["rho"] == pytest.approx(rho_from_epsilon_delta(1.0, 1e-5))
+    assert {len(row["columns"]) for row in found["plan"]} == {1, 2}
+    shown = prisma("synthesize", "fit.zarr", "--region", city_folder, "--explain")
+    assert shown.exit_code == 0
+    assert "No data was read" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
+def test_explain_shows_that_budget_and_rows_buy_marginals(city_folder, no_data):
+    def affordable(*options):
+        found = prisma_json("synthesize", "--region", city_folder, "--explain", *options)
+        return sum(row["affordable"] for row in found["plan"])
+
+    least = affordable("--epsilon", 0.1, "--rows", 100)
+    assert least < affordable("--epsilon", 5, "--rows", 100)
+    assert least < affordable("--epsilon", 0.1, "--rows", 100_000)
+
+
+def test_explain_knows_triples(city_folder, no_data):
+    found = prisma_json("synthesize", "--region", city_folder, "--explain", "--workload", "triples")
+    assert max(len(row["columns"]) for row in found["plan"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["--epsilon", "0"], "epsilon"),
+        (["--epsilon", "-1"], "epsilon"),
+        (["--epsilon", "nan"], "epsilon"),
+        (["--epsilon", "inf"], "epsilon"),
+        (["--delta", "1"], "delta"),
+        (["--delta", "0"], "delta"),
+        (["--mechanism", "magic"], "'aim', 'independent', 'none'"),
+        (["--workload", "quads"], "'pairs', 'triples'"),
+        (["--table", "kitchen"], "table"),
+        (["--rows", "0"], "n_rows"),
+    ],
+)
+@pytest.mark.parametrize("explain", [True, False])
+def test_bad_budget_is_refused_before_data_is_read(
+    city_folder, no_data, options, part, explain, tmp_path
+):
+    target = ["--explain"] if explain else ["fit.zarr", "-o", tmp_path / "release"]
+    assert part in refusal("synthesize", *target, "--region", city_folder, *options)
+    assert not (tmp_path / "release").exists()
+
+
+def test_epsilon_that_is_no_number_is_a_usage_error(city_folder, no_data):
+    done = prisma("synthesize", "--region", city_folder, "--explain", "--epsilon", "lots")
+    assert done.exit_code == 2
+    assert "--epsilon" in done.stderr
+
+
+def test_explain_refuses_no_mechanism(city_folder, no_data):
+    line = refusal("synthesize", "--region", city_folder, "--explain", "--mechanism", "none")
+    assert "guarantees nothing" in line
+
+
+@pytest.mark.parametrize("given", [[], ["fit.zarr"], ["-o", "release"]])
+def test_a_fit_and_a_folder_are_needed(city_folder, no_data, given):
+    assert "FIT and -o" in refusal("synthesize", *given, "--region", city_folder)
+
+
+def test_missing_fit_is_refused(city_folder, tmp_path):
+    out = tmp_path / "release"
+    line = refusal("synthesize", tmp_path / "no.zarr", "--region", city_folder, "-o", out)
+    assert "no.zarr" in line
+
+
+@pytest.mark.slow
+def test_release_of_a_fit(demo_run, city_folder, city, tmp_path):
+    folder, _ = demo_run
+    out = tmp_path / "release"
+    arguments = ["synthesize", folder / "fit.zarr", "--region", folder / "region", "-o", out]
+    arguments += ["--mechanism", "independent", "--epsilon", 2, "--rows", 30]
+    found = prisma_json(*arguments)
+    assert found["is_private"]
+    assert found["n_rows"] == 30
+    assert load_release(out, city).settings.epsilon == 2.0
+    assert "--force" in refusal(*arguments)
+
+    again = prisma(*arguments, "--force")
+    assert again.exit_code == 0, again.stderr
+    assert again.stdout == ""
+    assert "epsilon" in again.stderr
+
+    exact = prisma_json(
+        *("synthesize", folder / "fit.zarr", "--region", folder / "region"),
+        *("-o", tmp_path / "exact", "--mechanism", "none"),
+    )
+    assert not exact["is_private"]
+    assert "30" in refusal(*arguments[:5], tmp_path / "e2", "--mechanism", "none", "--rows", 30)
