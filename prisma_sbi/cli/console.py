@@ -1,7 +1,8 @@
 """What the command shows: progress and messages on stderr, results on stdout."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from rich.progress import (
     Task,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.table import Table
 from rich.text import Text
@@ -28,14 +28,24 @@ results = Console(highlight=False, markup=False)
 
 
 class RateColumn(ProgressColumn):
-    """Items per second."""
+    """Items per second since the start."""
 
     def render(self, task: Task) -> Text:
-        """Rate of the task, or nothing at its start."""
-        speed = task.finished_speed or task.speed
-        if not speed:
+        """Rate of the task, or nothing before the first item."""
+        if not task.completed or not task.elapsed:
             return Text("")
-        return Text(f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s", style="dim")
+        rate = task.completed / task.elapsed
+        return Text(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s", style="dim")
+
+
+class LeftColumn(ProgressColumn):
+    """Time to go."""
+
+    def render(self, task: Task) -> Text:
+        """Estimate at the present rate, or nothing while there is none."""
+        if task.time_remaining is None:
+            return Text("")
+        return Text(f"{timedelta(seconds=round(task.time_remaining))} left", style="cyan")
 
 
 def progress_bar() -> Progress:
@@ -46,8 +56,7 @@ def progress_bar() -> Progress:
         MofNCompleteColumn(),
         RateColumn(),
         TimeElapsedColumn(),
-        TextColumn("left", style="dim"),
-        TimeRemainingColumn(),
+        LeftColumn(),
         console=messages,
         transient=True,
         disable=not messages.is_terminal,
@@ -121,13 +130,19 @@ def _table(title: str) -> Table:
 
 
 def print_table(title: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, str]]) -> None:
-    """A table of texts on stdout; the first column is left-aligned, the others right."""
+    """A table of texts on stdout; columns of numbers are right-aligned."""
     table = _table(title)
-    for index, heading in enumerate(columns.values()):
-        table.add_column(heading, justify="left" if index == 0 else "right")
+    for key, heading in columns.items():
+        numbers = _are_numbers(row.get(key, "") for row in rows)
+        table.add_column(heading, justify="right" if numbers else "left")
     for row in rows:
         table.add_row(*(row.get(key, "") for key in columns))
     results.print(table)
+
+
+def _are_numbers(texts: Iterable[str]) -> bool:
+    """Whether every text is a number or a dash in place of one."""
+    return all(text[:1] in "-0123456789" and not text[1:2].isalpha() for text in texts)
 
 
 def print_facts(title: str, facts: Mapping[str, str]) -> None:

@@ -56,7 +56,7 @@ def _show_version(*, asked: bool) -> None:
 @app.callback()
 def _options(
     _version: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--version",
             is_eager=True,
@@ -65,7 +65,7 @@ def _options(
         ),
     ] = False,
     _debug: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--debug",
             envvar="PRISMA_DEBUG",

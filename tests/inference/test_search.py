@@ -1,4 +1,6 @@
-"""The search on a toy that knows nothing of trips."""
+"""The search on toys that know nothing of trips, against brute force."""
+
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -6,98 +8,193 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from prisma_sbi.inference import SearchSettings, minimize_trips, search
+from prisma_sbi.inference import Objective, SearchSettings, coarse_grid, search
+from prisma_sbi.inference.search import linearize
 
 LOWER, UPPER = jnp.array([0.0, 1.0]), jnp.array([1.0, 2.5])
+N_CHOICES = 20
 
 
 class Jagged(eqx.Module):
-    """A bowl with ripples; each choice moves the bottom and lifts it by its own amount."""
+    """A bowl with sharp ripples; each choice moves the bottom and lifts it by its own amount.
+
+    The ripples have dozens of local minima in the box, and kinks at all of them.
+    """
 
     center: jax.Array
     best: jax.Array
+    ripple: jax.Array
 
     def residuals(self, point, vehicle):
         gap = (vehicle - self.best) / 10.0
-        ripple = 0.05 * jnp.sin(60.0 * point[0]) * jnp.cos(50.0 * point[1])
-        return jnp.stack(
-            [point[0] - self.center[0] - 0.3 * gap, point[1] - self.center[1], gap + ripple]
-        )
+        ripple = self.ripple * jnp.abs(jnp.sin(40.0 * point[0] + 25.0 * point[1]))
+        bowl = point - self.center - 0.3 * gap * jnp.array([1.0, 0.0])
+        return jnp.concatenate([bowl, jnp.stack([gap, ripple])])
 
     def losses(self, point, vehicles, *, stride=1):
-        residuals = jax.vmap(lambda v: self.residuals(point, v))(vehicles)
-        return 0.5 * jnp.sum(residuals**2, axis=1) + 1e-4 * (stride - 1)
+        residuals = jax.vmap(lambda vehicle: self.residuals(point, vehicle))(vehicles)
+        # As in earnest, a stride gives something that only resembles the loss.
+        roughness = 0.02 * (stride - 1) * jnp.abs(jnp.sin(5.0 * vehicles + 9.0 * point[0]))
+        return 0.5 * jnp.sum(residuals**2, axis=1) * (1.0 + roughness)
 
     def promise(self, point, vehicles, *, stride=1):
         return jnp.min(self.losses(point, vehicles, stride=stride))
 
 
-def brute_force(objective, n_choices):
-    a, b = np.meshgrid(np.linspace(0, 1, 301), np.linspace(1, 2.5, 301), indexing="ij")
-    points = jnp.asarray(np.stack([a.ravel(), b.ravel()], axis=1))
-    return float(jnp.min(jax.vmap(lambda p: objective.losses(p, jnp.arange(n_choices)))(points)))
+class Scaled(eqx.Module):
+    """Linear residuals, whose minimum, gradient and curvature are known; one choice matters."""
+
+    matrix: jax.Array
+    target: jax.Array
+
+    def residuals(self, point, vehicle):
+        return self.matrix @ (point - self.target) + vehicle
+
+    def losses(self, point, vehicles, *, stride=1):
+        residuals = jax.vmap(lambda vehicle: self.residuals(point, vehicle))(vehicles)
+        return 0.5 * jnp.sum(residuals**2, axis=1)
+
+    def promise(self, point, vehicles, *, stride=1):
+        return jnp.min(self.losses(point, vehicles, stride=stride))
 
 
-@pytest.mark.parametrize("center", [(0.2, 1.1), (0.55, 1.9), (0.97, 2.5)])
-def test_search_finds_what_brute_force_finds(center):
-    objective = Jagged(jnp.array(center), jnp.array(7.0))
-    found = search(objective, LOWER, UPPER, jnp.arange(0, 20, 4), 20, SearchSettings())
-    assert float(found.loss) <= brute_force(objective, 20) + 1e-3
-    assert np.all(np.asarray(found.point) >= LOWER) & np.all(np.asarray(found.point) <= UPPER)
-    residuals = objective.residuals(found.point, found.choice)
-    assert float(found.loss) == pytest.approx(float(0.5 * residuals @ residuals), rel=1e-5)
+def draw_toys(n):
+    """Toys with random bottoms, best choices and ripples, stacked."""
+    rng = np.random.default_rng(0)
+    return Jagged(
+        jnp.asarray(rng.uniform([0.05, 1.05], [0.95, 2.45], (n, 2)), jnp.float32),
+        jnp.asarray(rng.integers(0, N_CHOICES, n)),
+        jnp.asarray(rng.uniform(0.02, 0.2, n), jnp.float32),
+    )
 
 
-def test_search_without_descent_is_worse():
-    centers = np.random.default_rng(0).uniform([0.1, 1.1], [0.9, 2.4], (20, 2))
-    losses = {}
-    for generations in ((3, 2), (0, 0)):
-        settings = SearchSettings(n_generations=generations)
-        losses[generations] = [
-            float(
-                search(
-                    Jagged(jnp.array(c), jnp.array(7.0)),
-                    LOWER,
-                    UPPER,
-                    jnp.arange(0, 20, 4),
-                    20,
-                    settings,
-                ).loss
-            )
-            for c in centers[:6]
-        ]
-    assert np.mean(losses[3, 2]) < 0.5 * np.mean(losses[0, 0])
+@jax.jit
+def brute_force(toy):
+    """Lowest loss on a grid of a quarter of a million points, all choices."""
+    a, b = jnp.linspace(LOWER[0], UPPER[0], 500), jnp.linspace(LOWER[1], UPPER[1], 500)
+    choices = jnp.arange(N_CHOICES)
+
+    def row(first):
+        points = jnp.stack([jnp.full_like(b, first), b], axis=1)
+        return jnp.min(jax.vmap(lambda point: toy.losses(point, choices))(points))
+
+    return jnp.min(jax.lax.map(row, a))
 
 
-def test_one_choice_and_chunks_do_not_matter():
-    centers = np.random.default_rng(1).uniform([0.1, 1.1], [0.9, 2.4], (7, 2)).astype(np.float32)
-
-    def build(rows):
-        return Jagged(jnp.asarray(centers[rows]), jnp.zeros(len(rows)))
-
-    seen = []
-    found = [
-        minimize_trips(
-            build,
-            7,
-            in_axes=Jagged(0, 0),
-            lower=np.asarray(LOWER),
-            upper=np.asarray(UPPER),
-            representatives=np.array([0]),
-            n_choices=1,
-            chunk_size=size,
-            progress=lambda done, total: seen.append((done, total)),
-        )
-        for size in (3, 7)
-    ]
-    assert found[0].point.shape == (7, 2)
-    np.testing.assert_allclose(found[0].loss, found[1].loss, rtol=1e-5)
-    assert seen[-1] == (7, 7)
-    assert np.all(found[0].choice == 0)
+@partial(jax.jit, static_argnames=("settings", "n_choices"))
+def search_all(toys, settings, n_choices=N_CHOICES):
+    """The search on stacked toys."""
+    few = jnp.arange(0, n_choices, 4)
+    return jax.vmap(lambda toy: search(toy, LOWER, UPPER, few, n_choices, settings))(toys)
 
 
-def test_settings_are_checked():
-    with pytest.raises(ValueError, match="n_seeds"):
-        SearchSettings(n_seeds=0)
-    with pytest.raises(ValueError, match="grid"):
+@pytest.fixture(scope="module")
+def toys():
+    return draw_toys(24)
+
+
+@pytest.fixture(scope="module")
+def found(toys):
+    return search_all(toys, SearchSettings())
+
+
+@pytest.fixture(scope="module")
+def truth(toys):
+    return np.asarray([brute_force(jax.tree.map(lambda leaf: leaf[i], toys)) for i in range(24)])
+
+
+def test_toys_are_objectives():
+    assert isinstance(Jagged(jnp.zeros(2), jnp.zeros(()), jnp.zeros(())), Objective)
+
+
+def test_search_finds_what_brute_force_finds(found, truth):
+    excess = np.asarray(found.loss) - truth
+    assert np.median(excess) < 1e-4
+    assert np.max(excess) < 1e-3
+
+
+def test_search_finds_the_choice(found, toys):
+    assert np.mean(np.asarray(found.choice) == np.asarray(toys.best)) > 0.9
+    assert np.max(np.abs(np.asarray(found.choice) - np.asarray(toys.best))) <= 1
+
+
+def test_search_without_descent_is_worse(found, toys, truth):
+    weak = search_all(toys, SearchSettings(n_generations=(0, 0)))
+    excess = np.asarray(weak.loss) - truth
+    assert np.mean(excess) > 10 * np.mean(np.asarray(found.loss) - truth)
+    # The checks above would notice.
+    assert np.median(excess) > 1e-4
+
+
+def test_search_that_tries_one_choice_a_point_is_worse(found, toys):
+    weak = search_all(toys, SearchSettings(n_seeds=1, n_ranked=1, n_short=1, n_climbers=1))
+    assert np.mean(weak.loss) > np.mean(found.loss)
+
+
+def test_loss_and_derivatives_are_those_of_the_point(found, toys):
+    for i in range(3):
+        toy = jax.tree.map(lambda leaf, i=i: leaf[i], toys)
+        residuals = toy.residuals(found.point[i], found.choice[i])
+        jacobian = jax.jacfwd(toy.residuals)(found.point[i], found.choice[i])
+        assert float(found.loss[i]) == pytest.approx(float(0.5 * residuals @ residuals), rel=1e-5)
+        np.testing.assert_allclose(found.gradient[i], jacobian.T @ residuals, atol=1e-4)
+        np.testing.assert_allclose(found.curvature[i], jacobian.T @ jacobian, rtol=1e-3, atol=1e-3)
+
+
+def test_bounds_are_respected_and_reported():
+    # Bottoms outside of the box: two on an edge, one on a corner; and one inside.
+    centers = jnp.array([[1.3, 1.7], [0.4, 0.5], [-0.2, 2.9], [0.4, 1.7]])
+    toys = Jagged(centers, jnp.zeros(4), jnp.zeros(4))
+    found = search_all(toys, SearchSettings(), n_choices=1)
+    point = np.asarray(found.point)
+    assert np.all(point >= np.asarray(LOWER))
+    assert np.all(point <= np.asarray(UPPER))
+    expected = [[True, False], [False, True], [True, True], [False, False]]
+    np.testing.assert_array_equal(found.at_bound, expected)
+    np.testing.assert_allclose(point, np.clip(centers, LOWER, UPPER), atol=0.02)
+
+
+@pytest.mark.parametrize("n_choices", [1, 2, 5])
+def test_few_choices_work(n_choices):
+    toys = Jagged(jnp.array([[0.3, 1.4], [0.8, 2.2]]), jnp.array([0, n_choices - 1]), jnp.zeros(2))
+    found = search_all(toys, SearchSettings(), n_choices=n_choices)
+    np.testing.assert_array_equal(found.choice, [0, n_choices - 1])
+    assert np.all(np.asarray(found.loss) < 1e-3)
+
+
+def test_same_input_same_answer(found, toys):
+    again = search_all(toys, SearchSettings())
+    np.testing.assert_array_equal(found.point, again.point)
+    np.testing.assert_array_equal(found.choice, again.choice)
+
+
+def test_linearize_of_linear_residuals_is_exact():
+    matrix = jnp.array([[2.0, 0.5], [0.0, 3.0], [1.0, -1.0]])
+    toy, at = Scaled(matrix, jnp.array([0.4, 1.6])), jnp.array([0.7, 1.1])
+    loss, gradient, curvature = linearize(toy, at, jnp.asarray(2))
+    expected = toy.losses(at, jnp.asarray([2]))[0]
+    assert float(loss) == pytest.approx(float(expected), rel=1e-6)
+    slope = jax.grad(lambda point: toy.losses(point, jnp.asarray([2]))[0])(at)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-5)
+    np.testing.assert_allclose(curvature, matrix.T @ matrix, rtol=1e-5)
+
+
+def test_coarse_grid_covers_the_box_without_its_lower_end():
+    nodes = np.asarray(coarse_grid(LOWER, UPPER, (4, 3)))
+    assert nodes.shape == (12, 2)
+    np.testing.assert_allclose(np.unique(nodes[:, 0]), [0.25, 0.5, 0.75, 1.0])
+    np.testing.assert_allclose(np.unique(nodes[:, 1]), [1.0, 1.75, 2.5])
+
+
+COUNTS = ("n_seeds", "n_ranked", "n_short", "n_climbers", "n_finalists", "n_tries", "stride")
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_below_one_are_refused(name):
+    with pytest.raises(ValueError, match=f"Expected {name} >= 1; got {name}=0"):
+        SearchSettings(**{name: 0})
+
+
+def test_grid_of_one_line_is_refused():
+    with pytest.raises(ValueError, match="Expected a grid of 2 x 2"):
         SearchSettings(grid_shape=(1, 5))

