@@ -44,6 +44,8 @@ EXTRAS = (
     "sklearn",
     "typer",
 )
+# The command line is made of its extra; its __init__ alone has to do without.
+BUILT_ON = {"cli": ("rich", "typer")}
 
 
 class Import(NamedTuple):
@@ -104,12 +106,20 @@ def breaches(package: Path) -> list[str]:
             found.append(f"{place} imports {each.module} inside a function")
         if each.module.startswith("."):
             found.append(f"{place} imports relatively")
-        if each.module.split(".")[0] in EXTRAS and not each.for_types_only:
+        if _needs_an_extra(package, each):
             found.append(f"{place} imports the optional {each.module} directly")
         fault = _layer_fault(package, each)
         if fault:
             found.append(f"{place} {fault}")
     return found + [f"cycle: {' -> '.join(cycle)}" for cycle in cycles(package)]
+
+
+def _needs_an_extra(package: Path, each: Import) -> bool:
+    """Whether an import fails at run time where an optional library is missing."""
+    library, here = each.module.split(".")[0], each.file.relative_to(package).parts[0]
+    if library not in EXTRAS or each.for_types_only:
+        return False
+    return each.file.name == "__init__.py" or library not in BUILT_ON.get(here, ())
 
 
 def _layer_fault(package: Path, each: Import) -> str:

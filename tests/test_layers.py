@@ -76,6 +76,8 @@ BROKEN = {
     "whole package": ("cli/a.py", "import prisma_sbi\n"),
     "relative": ("region/a.py", "from . import bounds\n"),
     "optional library": ("evaluation/a.py", "import matplotlib.pyplot as plt\n"),
+    "optional library of another": ("cli/a.py", "import networkx\n"),
+    "optional library on entry": ("cli/__init__.py", "from rich.console import Console\n"),
     "no place": ("helpers/a.py", "from prisma_sbi.region.bounds import Bounds\n"),
 }
 

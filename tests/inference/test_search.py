@@ -100,7 +100,9 @@ def found(toys):
 
 @pytest.fixture(scope="module")
 def truth(toys):
-    return np.asarray([brute_force(jax.tree.map(lambda leaf: leaf[i], toys)) for i in range(24)])
+    return np.asarray(
+        [brute_force(jax.tree.map(lambda leaf, i=i: leaf[i], toys)) for i in range(24)]
+    )
 
 
 def test_toys_are_objectives():
