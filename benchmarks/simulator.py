@@ -89,7 +89,7 @@ def measure(kernel, batch, repeats):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Cost of the simulator per trip.")
     parser.add_argument("--lanes", type=int, nargs="+", default=[256, 1024])
     parser.add_argument("--repeats", type=int, default=20)
     options = parser.parse_args()

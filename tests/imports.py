@@ -77,6 +77,7 @@ def _imports_under(
     """Imports below a node of the syntax tree."""
     for child in ast.iter_child_nodes(node):
         names: list[str] = []
+        line = getattr(child, "lineno", 0)
         if isinstance(child, ast.Import):
             names = [alias.name for alias in child.names]
         elif isinstance(child, ast.ImportFrom):
@@ -85,7 +86,7 @@ def _imports_under(
             # `from package import module` is an import of the module.
             names = [name if name in modules else base for name in longer]
         for name in dict.fromkeys(names):
-            yield Import(file, child.lineno, name, in_function, for_types_only)
+            yield Import(file, line, name, in_function, for_types_only)
         function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
         typing = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
         yield from _imports_under(

@@ -80,7 +80,7 @@ class SynthesisSettings:
     epsilon: float = 0.5
     delta: float = 1e-5
     workload: str = Workload.PAIRS
-    table: str = Table.ROUTE
+    table: str = Table.PUBLISHED
     n_rows: int | None = None
     max_model_mib: float = 8.0
     rounds_per_column: int = 16

@@ -1,5 +1,7 @@
 """The search over many objectives: chunks, padding and progress change nothing."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -75,7 +77,7 @@ def test_one_failing_trip_does_not_stop_the_others():
 
 @pytest.mark.parametrize("name", ["chunk_size", "n_trips", "n_choices"])
 def test_counts_below_one_are_refused(name):
-    options = {"n_trips": N, "n_choices": 3, "chunk_size": 2, name: 0}
+    options: dict[str, Any] = {"n_trips": N, "n_choices": 3, "chunk_size": 2, name: 0}
     with pytest.raises(ValueError, match=f"Expected {name} >= 1"):
         minimize_trips(
             build,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import spearmanr
+from scipy.stats import rankdata
 
 from prisma_sbi.models import SummaryObjective, summarize, summary_residuals
 from prisma_sbi.region.constants import Constants
@@ -105,13 +105,18 @@ def over_grid(f):
     return np.asarray(jax.vmap(f)(jnp.stack([m.ravel() for m in axes], axis=-1)))
 
 
+def rank_correlation(left, right):
+    """Spearman's correlation."""
+    return np.corrcoef(rankdata(left), rankdata(right))[0, 1]
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_stride_ranks_like_the_loss(seed):
     _, objective = truth_and_objective(seed, Constants(horizon_s=500))
     everyone = jnp.arange(N_VEHICLES)
     exact = over_grid(lambda point: losses(objective, point, everyone))
     cheap = over_grid(lambda point: losses(objective, point, everyone, stride=5))
-    assert spearmanr(exact.ravel(), cheap.ravel()).statistic > 0.9
+    assert rank_correlation(exact, cheap) > 0.9
     # The best by the approximation is nearly the best; a bad one would be an order off.
     assert exact.ravel()[cheap.argmin()] <= np.quantile(exact, 0.03)
     assert not np.array_equal(exact, cheap)
@@ -135,7 +140,7 @@ def test_promise_of_two_vehicles_ranks_points_better_than_their_loss(seed):
     best = over_grid(lambda point: jnp.min(losses(objective, point, jnp.arange(N_VEHICLES))))
     bare = over_grid(lambda point: jnp.min(losses(objective, point, few)))
     promise = over_grid(lambda point: objective.promise(point, few))
-    assert spearmanr(promise, best).statistic > spearmanr(bare, best).statistic
+    assert rank_correlation(promise, best) > rank_correlation(bare, best)
 
 
 def test_objectives_of_many_trips_are_mapped_along_the_trip_axis():

@@ -10,7 +10,9 @@ from prisma_sbi.models.summary import activity, away_from_zero, summarize, summa
 from prisma_sbi.region.constants import Constants
 
 CONSTANTS = Constants(horizon_s=60)
-TRACES = st.lists(st.floats(-5e4, 2e5, width=32), min_size=60, max_size=60).map(np.float32)
+TRACES = st.lists(st.floats(-5e4, 2e5, width=32), min_size=60, max_size=60).map(
+    lambda values: np.asarray(values, np.float32)
+)
 
 
 def test_summary_of_a_constant_trace_by_hand():

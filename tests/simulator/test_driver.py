@@ -40,7 +40,7 @@ def drive_plain(plain, aggressiveness, detour, constants):
 def test_driver_equals_plain_transcription(plain, aggressiveness, detour, constants):
     with jax.enable_x64():
         found = drive_plain(plain, aggressiveness, detour, constants)
-    expected = reference.drive(aggressiveness, detour, *plain, constants)
+    expected = reference.drive(aggressiveness, detour, *plain, constants=constants)
     columns = (found.speed_mps, found.acceleration_mps2, found.slope_rad, found.engaged)
     # Past the arrival nothing is drawn; there the root of a distance near zero magnifies
     # rounding, so the states need not agree to the last digits.
@@ -57,7 +57,7 @@ def test_driver_equals_plain_transcription(plain, aggressiveness, detour, consta
 def test_road_of_two_points_is_a_road(plain, aggressiveness, detour):
     with jax.enable_x64():
         found = drive_plain(plain, aggressiveness, detour, CASES[0])
-    expected = reference.drive(aggressiveness, detour, *plain, CASES[0])
+    expected = reference.drive(aggressiveness, detour, *plain, constants=CASES[0])
     np.testing.assert_allclose(found.engaged, expected[3], atol=1e-9)
 
 

@@ -47,7 +47,7 @@ def test_power_equals_plain_transcription(plain, aggressiveness, detour, which, 
         at = (jnp.asarray(aggressiveness), jnp.asarray(detour))
         found = run(*at, vehicle, road_of(plain), constants)
     coefficients = np.asarray(vehicle.coefficients).tolist()
-    motion = reference.drive(aggressiveness, detour, *plain, constants)
+    motion = reference.drive(aggressiveness, detour, *plain, constants=constants)
     expected = reference.power(motion, coefficients, float(vehicle.idle_power_w), constants)
     scale = max(np.max(np.abs(expected)), 1.0)
     np.testing.assert_allclose(found, expected, atol=1e-9 * scale)
