@@ -142,6 +142,15 @@ def test_loss_and_derivatives_are_those_of_the_point(found, toys):
         np.testing.assert_allclose(found.curvature[i], jacobian.T @ jacobian, rtol=1e-3, atol=1e-3)
 
 
+def test_best_point_met_is_kept():
+    # A node of the coarse grid is the bottom; every later step leads away from it.
+    node = coarse_grid(LOWER, UPPER, SearchSettings().grid_shape)[37]
+    toys = Jagged(node[None], jnp.zeros(1), jnp.zeros(1))
+    found = search_all(toys, SearchSettings(), n_choices=1)
+    np.testing.assert_allclose(found.point[0], node, atol=1e-6)
+    assert float(found.loss[0]) < 1e-12
+
+
 def test_bounds_are_respected_and_reported():
     # Bottoms outside of the box: two on an edge, one on a corner; and one inside.
     centers = jnp.array([[1.3, 1.7], [0.4, 0.5], [-0.2, 2.9], [0.4, 1.7]])

@@ -8,6 +8,9 @@ from prisma_sbi.simulator.driver import Road
 from prisma_sbi.simulator.vehicle import Vehicle
 
 N_POINTS = 32
+# Hypothesis: the domain of the descriptors; below a ten-thousandth only zero is of interest.
+AGGRESSIVENESS = st.just(0.0) | st.floats(1e-4, 1.0)
+DETOUR = st.floats(1.0, 2.5)
 
 
 def make_road(seed, *, length_m=None, n_points=64):

@@ -17,7 +17,14 @@ from prisma_sbi.simulator.driver import (
     squared_speed_envelope,
 )
 from tests.simulator import reference
-from tests.simulator.examples import flat_road, make_road, plain_roads, road_of
+from tests.simulator.examples import (
+    AGGRESSIVENESS,
+    DETOUR,
+    flat_road,
+    make_road,
+    plain_roads,
+    road_of,
+)
 
 CASES = [
     Constants(horizon_s=300),
@@ -25,8 +32,6 @@ CASES = [
     Constants(horizon_s=120, time_step_s=0.5, brake_fraction=0.6, control_gain_per_s=1.4),
     Constants(horizon_s=300, time_step_s=2.0, brake_fraction=1.5, arrival_tolerance_m=25.0),
 ]
-AGGRESSIVENESS = st.floats(0.0, 1.0)
-DETOUR = st.floats(1.0, 2.5)
 run = jax.jit(drive, static_argnames="constants")
 
 

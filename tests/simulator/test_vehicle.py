@@ -14,6 +14,8 @@ from prisma_sbi.simulator.trip import simulate_power
 from prisma_sbi.simulator.vehicle import tank_power, traction_features, vehicles_from_pool
 from tests.simulator import reference
 from tests.simulator.examples import (
+    AGGRESSIVENESS,
+    DETOUR,
     flat_road,
     make_pool,
     make_road,
@@ -35,8 +37,8 @@ def energy(aggressiveness, detour, vehicle, road, constants):
 
 @given(
     plain_roads(),
-    st.floats(0.0, 1.0),
-    st.floats(1.0, 2.5),
+    AGGRESSIVENESS,
+    DETOUR,
     st.integers(0, 3),
     st.sampled_from([PLAIN, RECUPERATING]),
 )
