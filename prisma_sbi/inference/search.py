@@ -83,6 +83,8 @@ class SearchSettings:
         )
         for name in counts:
             _validate.at_least(1, **{name: getattr(self, name)})
+        if min(self.n_generations) < 0:
+            raise ValueError(f"Expected n_generations >= 0; got {self.n_generations!r}.")
         if min(self.grid_shape) < 2:
             raise ValueError(f"Expected a grid of 2 x 2 or more; got {self.grid_shape!r}.")
 

@@ -101,6 +101,7 @@ class SummaryObjective(eqx.Module):
         are all the memory there is.
         """
         constants = self.constants
+        stride = min(stride, constants.n_times)
         share = self.observed.cumulative_share[stride - 1 :: stride]
         setting = driver_setting(point[0], point[1], self.road, constants)
         vehicle = self.pool[vehicles]

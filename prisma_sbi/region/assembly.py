@@ -42,12 +42,13 @@ def great_circle_m(
     half_lat = (phi_to - phi_from) / 2.0
     half_lon = np.radians(np.subtract(to_lon_deg, from_lon_deg)) / 2.0
     chord = np.sin(half_lat) ** 2 + np.cos(phi_from) * np.cos(phi_to) * np.sin(half_lon) ** 2
-    return 2.0 * EARTH_RADIUS_M * np.arcsin(np.sqrt(np.clip(chord, 0.0, 1.0)))
+    angle = 2.0 * np.arcsin(np.sqrt(np.clip(chord, 0.0, 1.0)))
+    return np.asarray(EARTH_RADIUS_M * angle)
 
 
 def polyline_length_m(lat_deg: np.ndarray, lon_deg: np.ndarray) -> float:
     """Length in metres of a polyline over the sphere."""
-    return float(great_circle_m(lat_deg[:-1], lon_deg[:-1], lat_deg[1:], lon_deg[1:]).sum())
+    return float(np.sum(great_circle_m(lat_deg[:-1], lon_deg[:-1], lat_deg[1:], lon_deg[1:])))
 
 
 def assemble_network(

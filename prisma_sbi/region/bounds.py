@@ -31,9 +31,10 @@ class Bounds:
                 "Boxes across the date line are not supported."
             )
 
-    def contains(self, lat_deg: np.ndarray, lon_deg: np.ndarray) -> np.ndarray:
+    def contains(self, lat_deg: np.ndarray | float, lon_deg: np.ndarray | float) -> np.ndarray:
         """Whether each point lies inside; points with NaN do not."""
-        return (
+        lat_deg, lon_deg = np.asarray(lat_deg), np.asarray(lon_deg)
+        return np.asarray(
             (lat_deg >= self.south_deg)
             & (lat_deg <= self.north_deg)
             & (lon_deg >= self.west_deg)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from prisma_sbi import units
+from prisma_sbi.region.assembly import great_circle_m
 from prisma_sbi.telemetry.trips import (
     RawTrips,
     first_row_where,
@@ -121,20 +121,6 @@ def trip_facts(
         end_speed_mps=_pick(speed_mps, fastest[1], fastest[1] >= 0),
         row_share_corrupt=raw.corrupt_rows / (raw.corrupt_rows + n_rows),
     )
-
-
-def great_circle_m(
-    lat_1_deg: np.ndarray, lon_1_deg: np.ndarray, lat_2_deg: np.ndarray, lon_2_deg: np.ndarray
-) -> np.ndarray:
-    """Great-circle distance by the haversine formula."""
-    lat_1, lon_1, lat_2, lon_2 = (
-        np.radians(angle) for angle in (lat_1_deg, lon_1_deg, lat_2_deg, lon_2_deg)
-    )
-    chord = (
-        np.sin((lat_2 - lat_1) / 2) ** 2
-        + np.cos(lat_1) * np.cos(lat_2) * np.sin((lon_2 - lon_1) / 2) ** 2
-    )
-    return 2 * units.EARTH_RADIUS_M * np.arcsin(np.sqrt(np.clip(chord, 0.0, 1.0)))
 
 
 def _pick(values: np.ndarray, rows: np.ndarray, valid: np.ndarray) -> np.ndarray:

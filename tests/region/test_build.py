@@ -15,6 +15,7 @@ from prisma_sbi.region.constants import Constants
 from prisma_sbi.region.demo import demo_elevation, demo_roads
 from prisma_sbi.region.record import Region
 from prisma_sbi.region.storage import save_region
+from prisma_sbi.units import EARTH_RADIUS_M
 from tests.region.conftest import make_elevation, make_pool
 
 
@@ -31,13 +32,16 @@ def test_records_are_taken_as_they_are(three_edge_region: Region):
     assert region.fingerprint == replace(three_edge_region, constants=constants).fingerprint
 
 
-def test_bounds_default_to_the_junctions_and_constants_to_theirs():
+def test_bounds_default_to_300_m_around_the_junctions_and_constants_to_theirs():
     roads = demo_roads()
     region = build_region(
         name="x", roads=roads, elevation=demo_elevation(), vehicles=builtin_pool()
     )
-    assert region.bounds.south_deg == roads.node_lat_deg.min()
-    assert region.bounds.east_deg == roads.node_lon_deg.max()
+    south_m = np.radians(roads.node_lat_deg.min() - region.bounds.south_deg) * EARTH_RADIUS_M
+    assert south_m == pytest.approx(300.0, rel=1e-6)
+    shrink = np.cos(np.radians(roads.node_lat_deg.mean()))
+    east_m = np.radians(region.bounds.east_deg - roads.node_lon_deg.max()) * EARTH_RADIUS_M
+    assert east_m * shrink == pytest.approx(300.0, rel=1e-3)
     assert region.constants == Constants()
 
 

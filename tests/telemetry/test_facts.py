@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from prisma_sbi.telemetry.facts import great_circle_m, trip_facts
+from prisma_sbi.region.assembly import great_circle_m
+from prisma_sbi.telemetry.facts import trip_facts
 from tests.telemetry.tables import METERS_PER_DEGREE, raw_trips
 
 ON = 1_000.0
