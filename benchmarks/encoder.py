@@ -91,7 +91,7 @@ def main():
 
     started = time.perf_counter()
     brute(np.arange(size))
-    search(32)
+    search(16)
     compile_s = time.perf_counter() - started
     started = time.perf_counter()
     with ThreadPoolExecutor(os.cpu_count()) as executor:

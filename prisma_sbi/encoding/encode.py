@@ -36,7 +36,7 @@ def encode(
     traces: xr.Dataset,
     *,
     settings: SearchSettings | None = None,
-    chunk_size: int = 32,
+    chunk_size: int = 16,
     progress: Callable[[int, int], None] | None = None,
 ) -> xr.DataTree:
     """Find the descriptors whose simulated trace is closest to each observed one.

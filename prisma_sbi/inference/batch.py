@@ -33,7 +33,7 @@ def minimize_trips(
     representatives: np.ndarray,
     n_choices: int,
     settings: SearchSettings | None = None,
-    chunk_size: int = 32,
+    chunk_size: int = 16,
     progress: Callable[[int, int], None] | None = None,
 ) -> Minimum:
     """Minimize one objective per trip.

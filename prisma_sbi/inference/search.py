@@ -61,7 +61,7 @@ class SearchSettings:
     """
 
     grid_shape: tuple[int, int] = (12, 8)
-    n_seeds: int = 8
+    n_seeds: int = 6
     n_ranked: int = 16
     n_short: int = 4
     n_climbers: int = 4
