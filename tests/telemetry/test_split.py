@@ -25,6 +25,27 @@ def test_sets_are_disjoint_of_the_asked_sizes_and_repeatable(n_train, n_holdout,
     assert holdout.identical(again[1])
 
 
+@given(st.integers(0, 29), st.integers(1, 20), st.integers(0, 9), st.integers(0, 99))
+@settings(deadline=None, max_examples=60)
+def test_one_trip_more_moves_at_most_one_trip_of_each_set(row, n_train, n_holdout, seed):
+    options = {"n_train": n_train, "n_holdout": n_holdout, "seed": seed}
+    without = TRACES.isel(trip=[k for k in range(30) if k != row])
+    for more, fewer in zip(
+        split_trips(TRACES, **options), split_trips(without, **options), strict=True
+    ):
+        entered = set(more["trip"].values) - set(fewer["trip"].values)
+        assert len(entered) <= 1
+
+
+def test_order_of_the_trips_does_not_matter():
+    options = {"n_train": 12, "n_holdout": 6, "seed": 3}
+    backwards = TRACES.isel(trip=slice(None, None, -1))
+    for first, second in zip(
+        split_trips(TRACES, **options), split_trips(backwards, **options), strict=True
+    ):
+        assert first.identical(second)
+
+
 def test_rows_stay_together():
     train, _ = split_trips(TRACES, n_train=5, n_holdout=5, seed=1)
     for name in train["trip"].values:
