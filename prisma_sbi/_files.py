@@ -2,9 +2,12 @@
 
 import os
 import shutil
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import xarray as xr
 
 
 @contextmanager
@@ -38,3 +41,12 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def write_zarr(content: xr.Dataset | xr.DataTree, path: Path) -> None:
+    """Zarr v3 without consolidated metadata, which the format does not define yet."""
+    with warnings.catch_warnings():
+        # Zarr warns that its string type has no final specification; xarray reads it back.
+        warnings.filterwarnings("ignore", category=FutureWarning, module="zarr")
+        warnings.filterwarnings("ignore", message=".*(V3|v3|Zarr).*specification.*")
+        content.to_zarr(path, mode="w", zarr_format=3, consolidated=False)

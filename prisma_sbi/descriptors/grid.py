@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from prisma_sbi._errors import InputDataError
+from prisma_sbi.descriptors.checks import refuse, require_codes
 from prisma_sbi.descriptors.columns import CategoricalColumn, ContinuousColumn
 from prisma_sbi.descriptors.table import (
     DESCRIPTORS,
@@ -76,10 +77,10 @@ class DescriptorGrid:
         codes = np.zeros((table.sizes["trip"], len(self.columns)), dtype=np.int32)
         for index, column in enumerate(self.columns):
             values = table[column.name].values
-            _refuse(~np.isfinite(values), values, table, column.name, "a finite value")
+            refuse(~np.isfinite(values), values, table, column.name, "a finite value")
             if isinstance(column, CategoricalColumn):
                 rule = f"a whole number from 0 to {column.n_bins - 1}"
-                _refuse(column.outside(values), values, table, column.name, rule)
+                refuse(column.outside(values), values, table, column.name, rule)
             codes[:, index] = column.code(values)
         return codes
 
@@ -123,14 +124,7 @@ class DescriptorGrid:
         ValueError
             If the codes have another number of columns or lie outside the grid.
         """
-        codes = np.asarray(codes)
-        n_columns = len(self.columns)
-        inside = codes.ndim == 2 and codes.shape[1] == n_columns
-        if not inside or np.any(codes < 0) or np.any(codes >= np.array(self.shape)):
-            raise ValueError(
-                f"Expected codes (row, {n_columns}) below {self.shape}; got shape {codes.shape}. "
-                "Use the grid that made them."
-            )
+        codes = require_codes(codes, self.shape)
         drawn = {
             column.name: column.sample(codes[:, index], rng)
             for index, column in enumerate(self.columns)
@@ -198,15 +192,3 @@ def grid_from_region(region: Region) -> DescriptorGrid:
     )
     vehicle = CategoricalColumn(name="vehicle", n_bins=len(region.vehicles))
     return DescriptorGrid(columns=(*numbers, vehicle), region_fingerprint=region.fingerprint)
-
-
-def _refuse(bad: np.ndarray, values: np.ndarray, table: xr.Dataset, name: str, rule: str) -> None:
-    """Raise for the first bad row, by the name of its trip."""
-    rows = np.flatnonzero(bad)
-    if len(rows):
-        row = int(rows[0])
-        trip = str(table["trip"].values[row]) if "trip" in table.coords else str(row)
-        raise InputDataError(
-            f"Expected {rule} as {name} of trip {trip!r} (row {row}); got {values[row]!r}. "
-            f"{len(rows)} of {len(values)} rows are affected: set them aside or encode them again."
-        )

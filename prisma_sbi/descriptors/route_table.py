@@ -8,6 +8,7 @@ import xarray as xr
 
 from prisma_sbi import _validate
 from prisma_sbi._errors import InputDataError
+from prisma_sbi.descriptors.checks import refuse, require_codes
 from prisma_sbi.descriptors.columns import CategoricalColumn, ContinuousColumn
 from prisma_sbi.descriptors.table import make_descriptor_table, require_descriptor_table
 from prisma_sbi.region.profiles import RouteStatus
@@ -84,26 +85,16 @@ class RouteTable:
         require_descriptor_table(table)
         for name in map(str, table.data_vars):
             values = table[name].values
-            bad = np.flatnonzero(~np.isfinite(values))
-            if bad.size:
-                raise InputDataError(
-                    f"Expected a finite {name}; got {values[bad[0]]!r} in trip "
-                    f"{table['trip'].values[bad[0]]!r} ({bad.size} such trips). Leave them out."
-                )
+            refuse(~np.isfinite(values), values, table, name, "a finite value")
         ends = [table[name].values for name in ("start_lat", "start_lon", "end_lat", "end_lon")]
         routes = route_profiles(self.region, *ends)
         length_m = np.where(
             routes.status == RouteStatus.UNREACHABLE, np.inf, routes.length_m.astype(np.float64)
         )
         cell, length, aggressiveness, detour, vehicle = self.columns
-        unknown = vehicle.outside(table["vehicle"].values)
-        if unknown.any():
-            row = int(np.argmax(unknown))
-            raise InputDataError(
-                f"Expected vehicle from 0 to {vehicle.n_bins - 1}; got "
-                f"{table['vehicle'].values[row]!r} in trip {table['trip'].values[row]!r}. "
-                "Encode with the pool of this region."
-            )
+        values = table["vehicle"].values
+        rule = f"a whole number from 0 to {vehicle.n_bins - 1}"
+        refuse(vehicle.outside(values), values, table, "vehicle", rule)
         codes = [
             cell.code(self.cell_of_node[snap_to_nodes(self.region, ends[0], ends[1])]),
             length.code(length_m),
@@ -135,14 +126,7 @@ class RouteTable:
         ValueError
             If the codes have another number of columns or lie outside the bins.
         """
-        codes = np.asarray(codes)
-        n_columns = len(self.columns)
-        inside = codes.ndim == 2 and codes.shape[1] == n_columns
-        if not inside or np.any(codes < 0) or np.any(codes >= np.array(self.shape)):
-            raise ValueError(
-                f"Expected codes (row, {n_columns}) below {self.shape}; got shape {codes.shape}. "
-                "Use the layout that made them."
-            )
+        codes = require_codes(codes, self.shape)
         _, length, aggressiveness, detour, vehicle = self.columns
         assert isinstance(length, ContinuousColumn)
         start = _nodes_in_cells(self.cell_of_node, codes[:, 0], rng)

@@ -1,13 +1,12 @@
 """Fits on disk: a Zarr folder, whole or not at all."""
 
-import warnings
 from os import PathLike
 from pathlib import Path
 
 import xarray as xr
 
 from prisma_sbi._errors import InputDataError
-from prisma_sbi._files import replacing
+from prisma_sbi._files import replacing, write_zarr
 
 
 def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> Path:
@@ -25,11 +24,8 @@ def save_fit(fit: xr.DataTree, path: str | PathLike[str]) -> Path:
     path
     """
     target = Path(path)
-    with replacing(target) as partial, warnings.catch_warnings():
-        # Zarr warns that its string type has no final specification; xarray reads it back.
-        warnings.filterwarnings("ignore", category=FutureWarning, module="zarr")
-        warnings.filterwarnings("ignore", message=".*(V3|v3|Zarr).*specification.*")
-        fit.to_zarr(partial, mode="w", zarr_format=3, consolidated=False)
+    with replacing(target) as partial:
+        write_zarr(fit, partial)
     return target
 
 

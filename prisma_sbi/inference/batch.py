@@ -81,10 +81,14 @@ def minimize_trips(
     starts = range(0, n_trips, chunk_size)
     done, found = 0, []
     # XLA keeps one core busy with these small arrays; threads that wait for it release the GIL.
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as executor:
+    executor = ThreadPoolExecutor(max_workers=os.cpu_count() or 1)
+    try:
         for chunk in executor.map(solve_chunk, starts):
             found.append(chunk)
             done = min(done + chunk_size, n_trips)
             if progress is not None:
                 progress(done, n_trips)
+    finally:
+        # After an error or an interrupt only the chunks in work are finished, not the queue.
+        executor.shutdown(cancel_futures=True)
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:n_trips], *found)

@@ -119,6 +119,7 @@ class _Run:
         config = self.config
         self.folder.mkdir(parents=True, exist_ok=True)
         version = metadata.version("prisma-sbi")
+        trip_files = self._trip_files()  # a wrong path shows before any work is done
         key = stage_key(version, asdict(config.region), self._stamps(self._region_files()))
         self._stage("region", key, self._make_region)
         region = load_region(self.folder / "region")
@@ -127,7 +128,7 @@ class _Run:
             region.fingerprint,
             asdict(config.telemetry),
             asdict(config.split),
-            self._stamps(self._trip_files()),
+            self._stamps(trip_files),
         )
         self._stage("telemetry", key, lambda out: self._make_traces(region, out))
         encoded = stage_key(key)

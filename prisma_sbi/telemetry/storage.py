@@ -4,14 +4,13 @@ NetCDF is written in its classic format (64-bit offsets), which SciPy and every 
 netCDF know.
 """
 
-import warnings
 from os import PathLike
 from pathlib import Path
 
 import xarray as xr
 
 from prisma_sbi._errors import InputDataError
-from prisma_sbi._files import replacing
+from prisma_sbi._files import replacing, write_zarr
 from prisma_sbi.telemetry.traces import require_traces
 
 _NETCDF = ".nc"
@@ -49,7 +48,7 @@ def save_traces(traces: xr.Dataset, path: str | PathLike[str]) -> Path:
         if is_file:
             traces.to_netcdf(partial, engine="scipy")
         else:
-            _write_zarr(traces, partial)
+            write_zarr(traces.drop_encoding(), partial)
     return target
 
 
@@ -86,15 +85,6 @@ def load_traces(path: str | PathLike[str]) -> xr.Dataset:
         ) from error
     require_traces(traces, what=str(source))
     return _plain(traces)
-
-
-def _write_zarr(traces: xr.Dataset, path: Path) -> None:
-    """Zarr v3 without consolidated metadata, which the format does not define yet."""
-    with warnings.catch_warnings():
-        # Zarr warns that its string type has no final specification; xarray reads it back.
-        warnings.filterwarnings("ignore", category=FutureWarning, module="zarr")
-        warnings.filterwarnings("ignore", message=".*(V3|v3|Zarr).*specification.*")
-        traces.drop_encoding().to_zarr(path, mode="w", zarr_format=3, consolidated=False)
 
 
 def _read_zarr(path: Path) -> xr.Dataset:
