@@ -1,5 +1,12 @@
 """The pipeline: the only module that knows all stages."""
 
+from prisma_sbi.pipeline.budget_book import (
+    BOOK_NAME,
+    BookEntry,
+    BudgetBook,
+    BudgetTotal,
+    path_sources,
+)
 from prisma_sbi.pipeline.config import (
     EvaluateConfig,
     PipelineConfig,
@@ -14,6 +21,10 @@ from prisma_sbi.pipeline.run import RunResult, run_pipeline
 from prisma_sbi.pipeline.stage import Reporter, StageRecord
 
 __all__ = [
+    "BOOK_NAME",
+    "BookEntry",
+    "BudgetBook",
+    "BudgetTotal",
     "EvaluateConfig",
     "PipelineConfig",
     "RegionConfig",
@@ -25,5 +36,6 @@ __all__ = [
     "TelemetryConfig",
     "demo_config",
     "load_config",
+    "path_sources",
     "run_pipeline",
 ]

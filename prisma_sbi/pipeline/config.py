@@ -2,11 +2,13 @@
 
 import tomllib
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from fractions import Fraction
 from pathlib import Path
+from types import NoneType, UnionType
 from typing import Any, get_type_hints
 
 from prisma_sbi import _validate
-from prisma_sbi._errors import InputDataError
+from prisma_sbi._errors import BudgetError, InputDataError
 from prisma_sbi.privacy.accounting import rho_from_epsilon_delta
 from prisma_sbi.privacy.settings import Mechanism, SynthesisSettings
 from prisma_sbi.region.constants import Constants
@@ -88,7 +90,7 @@ class SynthesizeConfig:
     Attributes
     ----------
     epsilons
-        Budgets, one private release each. They add up: see ``total_epsilon`` in the log.
+        Budgets, one private release each. They add up: see ``privacy`` in the log.
     tables
         Tables to synthesize, each at every epsilon. The first one gives the modes
         ``epsilon=...``, others are named with their table, as in ``epsilon=0.5,published``.
@@ -97,6 +99,9 @@ class SynthesizeConfig:
     without_mechanism
         Also decode the descriptors as they are, to see what the mechanism costs. That output
         has no guarantee.
+    total_epsilon
+        Limit for all releases from the same trips, those of earlier runs in the same folder
+        included; a run that would exceed it stops before it spends. None for no limit.
     seed
         Of drawing rows from the fitted model; noise has no seed.
     """
@@ -107,6 +112,7 @@ class SynthesizeConfig:
     delta: float = 1e-5
     workload: str = "pairs"
     without_mechanism: bool = True
+    total_epsilon: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -120,6 +126,14 @@ class SynthesizeConfig:
             rho_from_epsilon_delta(epsilon, self.delta)
         for mode in self.modes():
             self.settings(mode, n_rows=1)
+        if self.total_epsilon is not None:
+            rho = rho_from_epsilon_delta(self.total_epsilon, self.delta)
+            planned = [rho_from_epsilon_delta(each, self.delta) for each in self.epsilons]
+            if len(self.tables) * sum(map(Fraction, planned)) > Fraction(rho):
+                raise BudgetError(
+                    f"Expected releases within total_epsilon = {self.total_epsilon:g}; got "
+                    f"epsilons {self.epsilons} for {len(self.tables)} tables. Drop some of them."
+                )
 
     def modes(self) -> tuple[str, ...]:
         """Names of the releases, ``none`` first."""
@@ -265,6 +279,8 @@ def _record(kind: type, values: Any, *, where: str) -> Any:
 
 def _value(hint: Any, value: Any, *, where: str) -> Any:
     """One value, checked against the type of its field."""
+    if isinstance(hint, UnionType):  # a type or None; TOML has no None
+        hint = next(kind for kind in hint.__args__ if kind is not NoneType)
     if is_dataclass(hint):
         return _record(hint, value, where=where)  # pyright: ignore[reportArgumentType]
     if getattr(hint, "__origin__", None) is tuple:

@@ -18,14 +18,17 @@ from prisma_sbi.decoding.decode import decode
 from prisma_sbi.descriptors.table import DESCRIPTORS
 from prisma_sbi.encoding import descriptor_table, encode, load_fit, save_fit, status_counts
 from prisma_sbi.evaluation import compute_floors, evaluate, metrics_json, recovery
+from prisma_sbi.pipeline.budget_book import BudgetTotal, path_sources
 from prisma_sbi.pipeline.config import PipelineConfig
 from prisma_sbi.pipeline.figures import draw_figures
+from prisma_sbi.pipeline.spending import Spending
 from prisma_sbi.pipeline.stage import (
     Reporter,
     Silence,
     StageRecord,
     file_stamp,
     run_stage,
+    stage_file,
     stage_key,
 )
 from prisma_sbi.privacy import load_release, save_release, synthesize
@@ -59,6 +62,8 @@ class RunResult:
         What each stage cost.
     warnings
         What a person should know, the warnings of releases among them.
+    spent
+        Cost of all releases from the same trips, by the book of the folder; None without any.
     """
 
     folder: Path
@@ -66,6 +71,7 @@ class RunResult:
     recovery: dict[str, Any] | None
     stages: list[StageRecord]
     warnings: list[str] = field(default_factory=list)
+    spent: BudgetTotal | None = None
 
 
 def run_pipeline(
@@ -84,12 +90,13 @@ def run_pipeline(
     folder
         Where results go: ``metrics.json``, ``real.zarr``, one ``synthetic-*.zarr`` and one
         ``release-*`` per mode, ``descriptors.parquet``, ``set_aside.csv``, ``figures``,
-        ``log.json``. Only ``release-epsilon=*`` and ``synthetic-epsilon=*`` carry a
-        guarantee; everything else is private.
+        ``log.json``, ``privacy-ledger.jsonl``. Only ``release-epsilon=*`` and
+        ``synthetic-epsilon=*`` carry a guarantee; everything else is private.
     reporter
         Told about progress.
     force
-        Run every stage again. For a release this is a second spend.
+        Run every stage again. For a release this is a second spend, and the book in
+        ``privacy-ledger.jsonl`` adds it to the first; no run deletes that file.
 
     Returns
     -------
@@ -99,6 +106,8 @@ def run_pipeline(
     ------
     InputDataError
         If an input cannot be used.
+    BudgetError
+        If the releases would exceed ``total_epsilon``; nothing is then released.
     """
     return _Run(config, Path(folder), reporter or Silence(), force=force).run()
 
@@ -113,6 +122,7 @@ class _Run:
         self.records: list[StageRecord] = []
         self.warnings: list[str] = []
         self.modes = config.synthesize.modes()
+        self.spending = Spending(config, folder)
 
     def run(self) -> RunResult:
         """All stages in order; the key of each holds the keys of those it builds on."""
@@ -133,14 +143,14 @@ class _Run:
         self._stage("telemetry", key, lambda out: self._make_traces(region, out))
         encoded = stage_key(key)
         self._stage("encode", encoded, lambda out: self._make_fit(region, out))
+        keys = {mode: self._release_key(encoded, mode) for mode in self.modes}
+        self.spending.check(keys, self._sources(), force=self.force)
         decoded = []
-        for mode in self.modes:
-            settings = config.synthesize.settings(mode, n_rows=config.split.n_train)
-            released = stage_key(encoded, settings.to_dict(), config.synthesize.seed)
+        for mode, released in keys.items():
             self._stage(
                 f"synthesize {mode}",
                 released,
-                lambda out, mode=mode: self._make_release(region, mode, out),
+                lambda out, mode=mode: self._make_release(region, mode, keys[mode], out),
             )
             # A release made anew has the same key but other rows.
             stamp = file_stamp(self.folder / f"release-{mode}")
@@ -154,10 +164,26 @@ class _Run:
         self._stage("evaluate", key, lambda out: self._make_scores(region, out))
         return self._finish()
 
+    def _release_key(self, encoded: str, mode: str) -> str:
+        """Key of one release: the descriptors, the settings, and the seed of the rows."""
+        config = self.config
+        settings = config.synthesize.settings(mode, n_rows=config.split.n_train)
+        return stage_key(encoded, settings.to_dict(), config.synthesize.seed)
+
+    def _sources(self) -> tuple[str, ...]:
+        """By what the trips are known again: names and contents of files, or a seed."""
+        telemetry = self.config.telemetry
+        if not telemetry.trips:
+            return (stage_key("simulated", telemetry.simulated_trips, telemetry.simulated_seed),)
+        found = self._paths(telemetry.trips)
+        folders = [path for path in found if path.is_dir()]
+        inside = [item for path in folders for item in path.rglob("*") if item.is_file()]
+        return path_sources(sorted({*found, *inside} - {*folders}))
+
     def _stage(self, name: str, key: str, make: Callable[[Path], str]) -> None:
         """Run or reuse one stage and tell about it."""
         self.reporter.stage(name, 4 + 2 * len(self.modes), len(self.records))
-        record = run_stage(name.replace(" ", "-"), self.folder, key, make, force=self.force)
+        record = run_stage(stage_file(name), self.folder, key, make, force=self.force)
         self.records.append(record)
         self.reporter.finished(record)
 
@@ -259,14 +285,15 @@ class _Run:
             f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count
         )
 
-    def _make_release(self, region: Region, mode: str, out: Path) -> str:
-        """Synthesize descriptors for one mode."""
+    def _make_release(self, region: Region, mode: str, key: str, out: Path) -> str:
+        """Synthesize descriptors for one mode, after it was written into the book."""
         config = self.config
         table = descriptor_table(region, load_fit(self.folder / "fit.zarr"))
 
         def tell(share: float, _: str) -> None:
             self.reporter.progress(round(100 * share), 100)
 
+        self.spending.spend(mode, key)
         release = synthesize(
             table,
             region,
@@ -328,19 +355,18 @@ class _Run:
         for mode in private:
             release = load_release(self.folder / f"release-{mode}", region)
             self.warnings += [f"{mode}: {sentence}" for sentence in release.warnings]
-        total = sum(self.config.synthesize.settings(mode, n_rows=1).epsilon for mode in private)
-        if len(private) > 1:
-            self.warnings.append(
-                f"{len(private)} releases were made from the same trips. Published together "
-                f"they cost at most epsilon = {total:g} by simple composition."
-            )
+        total = self.spending.total()
+        if total is not None and total.n_releases > 1:
+            self.warnings.append(total.text)
         for warning in self.warnings:
             self.reporter.note(warning)
+        if total is not None and total.n_releases == 1:
+            self.reporter.note(total.text)
         log = {
             "config": self.config.to_dict() | {"base_folder": ""},
             "stages": [asdict(record) for record in self.records],
             "warnings": self.warnings,
-            "total_epsilon": total if private else None,
+            "privacy": total.to_dict() if total is not None else None,
             "versions": {name: _version(name) for name in _LIBRARIES},
             "python": platform.python_version(),
         }
@@ -353,6 +379,7 @@ class _Run:
             recovery=json.loads(found.read_text()) if found.is_file() else None,
             stages=self.records,
             warnings=self.warnings,
+            spent=total,
         )
 
 

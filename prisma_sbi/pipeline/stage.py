@@ -89,6 +89,23 @@ def file_stamp(path: Path) -> list[Any]:
     return [[str(item), item.stat().st_size, item.stat().st_mtime_ns] for item in files]
 
 
+def stage_file(name: str) -> str:
+    """Name of a stage as its files have it."""
+    return name.replace(" ", "-")
+
+
+def find_stage(name: str, folder: Path, key: str) -> StageRecord | None:
+    """What a finished stage with this key cost, or None if it has to be run."""
+    mark = folder / _MARKS / f"{name}.json"
+    if not mark.is_file():
+        return None
+    found = json.loads(mark.read_text())
+    there = all((folder / artefact).exists() for artefact in found["artefacts"])
+    if found["key"] != key or not there:
+        return None
+    return StageRecord(**(found["record"] | {"reused": True}))
+
+
 def run_stage(
     name: str,
     folder: Path,
@@ -116,11 +133,9 @@ def run_stage(
         Make it again in any case.
     """
     mark = folder / _MARKS / f"{name}.json"
-    if not force and mark.is_file():
-        found = json.loads(mark.read_text())
-        there = all((folder / artefact).exists() for artefact in found["artefacts"])
-        if found["key"] == key and there:
-            return StageRecord(**(found["record"] | {"reused": True}))
+    found = None if force else find_stage(name, folder, key)
+    if found is not None:
+        return found
     started = time.perf_counter()
     mark.parent.mkdir(parents=True, exist_ok=True)
     workshop = folder / _MARKS / f"{name}.partial"
