@@ -1,11 +1,15 @@
 """`prisma synthesize`: a private release, or what a budget can pay for."""
 
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 import typer
+import xarray as xr
 
+from prisma_sbi import _validate
 from prisma_sbi.cli.console import (
     note,
     print_json,
@@ -17,8 +21,8 @@ from prisma_sbi.cli.console import (
 )
 from prisma_sbi.cli.options import Force, Json, RegionOption
 from prisma_sbi.cli.output import RELEASE, fresh_output
-from prisma_sbi.descriptors import make_layout
-from prisma_sbi.encoding import descriptor_table, load_fit
+from prisma_sbi.descriptors import make_layout, table_from_draws
+from prisma_sbi.encoding import FitStatus, descriptor_table, load_fit
 from prisma_sbi.privacy import (
     Mechanism,
     Release,
@@ -28,10 +32,19 @@ from prisma_sbi.privacy import (
     save_release,
 )
 from prisma_sbi.privacy import synthesize as synthesize_table
-from prisma_sbi.region import load_region
+from prisma_sbi.region import Region, load_region
 
 PLAN_ROWS = 10_000
 """Rows that ``--explain`` assumes if none are given."""
+
+
+class Rows(StrEnum):
+    """What of a trip enters the table."""
+
+    MAP = "map"
+    """Its best descriptors, as one row."""
+    POSTERIOR = "posterior"
+    """The draws of its posterior, as weighted rows that together weigh one trip."""
 
 
 def synthesize(
@@ -51,9 +64,15 @@ def synthesize(
     workload: Annotated[str, typer.Option(help="pairs or triples.")] = "pairs",
     table: Annotated[str, typer.Option(help="route or published.")] = "route",
     rows: Annotated[
+        str, typer.Option(help="map: one row per trip. posterior: its draws, weighted.")
+    ] = "map",
+    n_rows: Annotated[
         int | None,
-        typer.Option(help="Rows to release, a public number.", show_default="as many as fits"),
+        typer.Option(help="Rows to release, a public number.", show_default="number of trips"),
     ] = None,
+    neighbors: Annotated[
+        str, typer.Option(help="add-remove or replace: tables that look alike.")
+    ] = "add-remove",
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what the budget can pay for; read no data.")
     ] = False,
@@ -64,9 +83,18 @@ def synthesize(
 
     Every release from the same trips spends its own epsilon; they add up.
     """
+    _validate.one_of([item.value for item in Rows], rows=rows)
+    settings = _settings(
+        mechanism=mechanism,
+        epsilon=epsilon,
+        delta=delta,
+        workload=workload,
+        table=table,
+        n_rows=n_rows,
+        neighbors=neighbors,
+    )
     if explain:
-        settings = _settings(mechanism, epsilon, delta, workload, table, rows)
-        _explain(region, settings, n_rows=rows or PLAN_ROWS, as_json=as_json)
+        _explain(region, settings, n_rows=n_rows or PLAN_ROWS, as_json=as_json)
         return
     if fit is None or output is None:
         raise ValueError(
@@ -74,9 +102,8 @@ def synthesize(
             "Give FIT and -o, or --explain to read no data."
         )
     fresh_output(output, force=force, mark=RELEASE)
-    settings = _settings(mechanism, epsilon, delta, workload, table, rows)
     public = load_region(region)
-    private = descriptor_table(public, load_fit(fit))
+    private = _private_table(public, load_fit(fit), Rows(rows))
     with progress_bar() as bars:
         move = tracker(bars, "budget spent, %")
         release = synthesize_table(
@@ -86,21 +113,27 @@ def synthesize(
     _show_release(release, output, as_json=as_json)
 
 
-def _settings(
-    mechanism: str, epsilon: float, delta: float, workload: str, table: str, rows: int | None
-) -> SynthesisSettings:
+def _settings(**options: Any) -> SynthesisSettings:
     """Options as a record; a budget that cannot be is found here, before data is read."""
-    settings = SynthesisSettings(
-        mechanism=mechanism,
-        epsilon=epsilon,
-        delta=delta,
-        workload=workload,
-        table=table,
-        n_rows=rows,
-    )
+    settings = SynthesisSettings(**options)
     if settings.mechanism != Mechanism.NONE:
-        rho_from_epsilon_delta(epsilon, delta)
+        rho_from_epsilon_delta(settings.epsilon, settings.delta)
     return settings
+
+
+def _private_table(region: Region, fit: xr.DataTree, rows: Rows) -> xr.Dataset:
+    """The table that is synthesized: one row per trip, or its posterior draws."""
+    if rows == Rows.MAP:
+        return descriptor_table(region, fit)
+    region.require_same(fit.attrs.get("region_fingerprint"), what="a fit")
+    stats = fit["sample_stats"].dataset
+    usable = np.flatnonzero(stats["status"].values <= FitStatus.POOR_FIT)
+    return table_from_draws(
+        fit["posterior"].dataset.isel(trip=usable),
+        fit["constant_data"].dataset.isel(trip=usable),
+        weight=stats["weight"].isel(trip=usable) if "weight" in stats else None,
+        region_fingerprint=region.fingerprint,
+    )
 
 
 def _show_release(release: Release, output: Path, *, as_json: bool) -> None:

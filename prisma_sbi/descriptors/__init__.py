@@ -10,6 +10,12 @@ from prisma_sbi.descriptors.table import (
     make_descriptor_table,
     require_descriptor_table,
 )
+from prisma_sbi.descriptors.weighted import (
+    is_weighted,
+    make_weighted_table,
+    pick_one_row,
+    table_from_draws,
+)
 
 __all__ = [
     "DESCRIPTORS",
@@ -20,9 +26,13 @@ __all__ = [
     "Table",
     "TableLayout",
     "grid_from_region",
+    "is_weighted",
     "layout_from_dict",
     "make_descriptor_table",
     "make_layout",
+    "make_weighted_table",
+    "pick_one_row",
     "require_descriptor_table",
     "route_table",
+    "table_from_draws",
 ]

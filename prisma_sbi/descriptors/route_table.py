@@ -10,11 +10,14 @@ from prisma_sbi import _validate
 from prisma_sbi._errors import InputDataError
 from prisma_sbi.descriptors.checks import refuse, require_codes
 from prisma_sbi.descriptors.columns import CategoricalColumn, ContinuousColumn
-from prisma_sbi.descriptors.table import make_descriptor_table, require_descriptor_table
-from prisma_sbi.region.profiles import RouteStatus
+from prisma_sbi.descriptors.table import (
+    DESCRIPTORS,
+    make_descriptor_table,
+    require_descriptor_table,
+)
 from prisma_sbi.region.record import Region
 from prisma_sbi.region.roads import RoadNetwork
-from prisma_sbi.region.routing import network_distances, route_profiles, snap_to_nodes
+from prisma_sbi.region.routing import network_distances, snap_to_nodes
 
 _LAYOUT = "route"
 _SHORTEST_M = 20.0
@@ -83,20 +86,18 @@ class RouteTable:
             If the table has another form, a value is NaN, or a vehicle is not in the pool.
         """
         require_descriptor_table(table)
-        for name in map(str, table.data_vars):
+        for name in DESCRIPTORS:
             values = table[name].values
             refuse(~np.isfinite(values), values, table, name, "a finite value")
         ends = [table[name].values for name in ("start_lat", "start_lon", "end_lat", "end_lon")]
-        routes = route_profiles(self.region, *ends)
-        length_m = np.where(
-            routes.status == RouteStatus.UNREACHABLE, np.inf, routes.length_m.astype(np.float64)
-        )
+        start = snap_to_nodes(self.region, ends[0], ends[1])
+        length_m = _route_lengths(self.region, ends, start)
         cell, length, aggressiveness, detour, vehicle = self.columns
         values = table["vehicle"].values
         rule = f"a whole number from 0 to {vehicle.n_bins - 1}"
         refuse(vehicle.outside(values), values, table, "vehicle", rule)
         codes = [
-            cell.code(self.cell_of_node[snap_to_nodes(self.region, ends[0], ends[1])]),
+            cell.code(self.cell_of_node[start]),
             length.code(length_m),
             aggressiveness.code(table["aggressiveness"].values),
             detour.code(table["detour"].values),
@@ -223,6 +224,27 @@ def equal_cells(roads: RoadNetwork, depth: int) -> np.ndarray:
     for cell, group in enumerate(groups):
         cells[group] = cell
     return cells
+
+
+def _route_lengths(region: Region, ends: list[np.ndarray], start: np.ndarray) -> np.ndarray:
+    """Length of each trip's shortest route; 0 if it goes nowhere or leaves the region.
+
+    Infinite where no route leads to the end. Only lengths are looked up, one search per
+    distinct start, so a million rows need no million road profiles.
+    """
+    inside = region.bounds.contains(ends[0], ends[1]) & region.bounds.contains(ends[2], ends[3])
+    end = snap_to_nodes(region, ends[2], ends[3])
+    length_m = np.zeros(len(start))
+    rows = np.flatnonzero(inside & (start != end))
+    rows = rows[np.argsort(start[rows], kind="stable")]
+    distinct, first = np.unique(start[rows], return_index=True)
+    bound = np.append(first, len(rows))
+    for begin in range(0, len(distinct), _CHUNK):
+        last = min(begin + _CHUNK, len(distinct))
+        distance = network_distances(region, distinct[begin:last])
+        part = rows[bound[begin] : bound[last]]
+        length_m[part] = distance[np.searchsorted(distinct, start[part]) - begin, end[part]]
+    return length_m
 
 
 def _nodes_in_cells(

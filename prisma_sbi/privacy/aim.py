@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from prisma_sbi.privacy.asking import choose, measure
 from prisma_sbi.privacy.candidates import (
     affordable_candidates,
     expected_noise,
@@ -12,7 +13,7 @@ from prisma_sbi.privacy.candidates import (
 )
 from prisma_sbi.privacy.coded import CodedTable
 from prisma_sbi.privacy.graphical import GraphicalModel, fit_model
-from prisma_sbi.privacy.ledger import RHO_UNIT, Ledger, gaussian_rho, selection_rho
+from prisma_sbi.privacy.ledger import RHO_UNIT, Ledger
 from prisma_sbi.privacy.measurement import Measurement, merge
 from prisma_sbi.privacy.noise import NoiseSource
 from prisma_sbi.privacy.schedule import Schedule, schedule_for
@@ -59,9 +60,9 @@ def fit_independent(
 ) -> Fit:
     r"""Fit every column on its own, the whole budget in equal parts.
 
-    *Guarantee.* Neighboring tables differ by one record, added or removed; the unit is the
-    row. Released: one noisy marginal per column, under :math:`\rho`-zCDP with the
-    :math:`\rho` in the ledger. ``n_rows`` is a public number.
+    *Guarantee.* Neighboring tables differ by one record, of which ``table.contribution`` says
+    how far it moves a count. Released: one noisy marginal per column, under
+    :math:`\rho`-zCDP with the :math:`\rho` in the ledger. ``n_rows`` is a public number.
 
     ========================= =========================================
     Case                      Result
@@ -74,7 +75,7 @@ def fit_independent(
     share = schedule_for(ledger, 1.0, n_rounds=n_columns)
     measurements: list[Measurement] = []
     for column in range(n_columns):
-        ledger, new = _measure(table, (column,), share.stddev, ledger, noise)
+        ledger, new = measure(table, (column,), share.stddev, ledger, noise)
         measurements = merge(measurements, new)
     model = fit_model(
         measurements,
@@ -96,8 +97,8 @@ def fit_aim(
 ) -> Fit:
     r"""Fit a graphical model by the adaptive and iterative mechanism.
 
-    *Guarantee.* Neighboring tables differ by one record, added or removed; the unit is the
-    row. Released: noisy marginals and the choice of which to measure, under
+    *Guarantee.* Neighboring tables differ by one record, of which ``table.contribution`` says
+    how far it moves a count. Released: noisy marginals and the choice of which to measure, under
     :math:`\rho`-zCDP with :math:`\rho` the budget of the ledger, composed adaptively by a
     zCDP filter: every step is paid before the data is asked, and the ledger refuses what is
     not left. Assumes that ``n_rows``, the bins and all settings are public, and that
@@ -153,7 +154,7 @@ def fit_aim(
 
     measurements: list[Measurement] = []
     for column in columns:
-        ledger, new = _measure(table, (column,), schedule.stddev, ledger, noise)
+        ledger, new = measure(table, (column,), schedule.stddev, ledger, noise)
         measurements = merge(measurements, new)
     n_iterations = settings.estimation_iterations
     model = fit_model(measurements, shape=table.shape, n_rows=n_rows, n_iterations=n_iterations)
@@ -172,7 +173,7 @@ def fit_aim(
         chosen, ledger = _select(
             table, fit, {candidate: weights[candidate] for candidate in open_now}, schedule, noise
         )
-        ledger, new = _measure(table, chosen, schedule.stddev, ledger, noise)
+        ledger, new = measure(table, chosen, schedule.stddev, ledger, noise)
         n_steps = FINAL_ITERATIONS * n_iterations if last else n_iterations
         before = fit.model.count(chosen)
         fit = _refit(fit, new, ledger, n_steps)
@@ -181,9 +182,9 @@ def fit_aim(
         if progress is not None:
             progress(
                 ledger.used / ledger.budget,
-                f"measured columns {chosen} at stddev {schedule.stddev:.3g}",
+                f"measured columns {chosen} at stddev {new.stddev:.3g}",
             )
-        if moved <= expected_noise(schedule.stddev, len(before)):
+        if moved <= expected_noise(new.stddev, len(before)):
             schedule = schedule.anneal()
     return fit
 
@@ -201,14 +202,10 @@ def _select(
     schedule: Schedule,
     noise: NoiseSource,
 ) -> tuple[Columns, Ledger]:
-    """Pay for one private selection, then make it."""
-    rho = selection_rho(schedule.epsilon)
-    ledger = fit.ledger.spend(f"select a marginal at epsilon {schedule.epsilon:.6g}", rho)
-    scores = score_candidates(table, fit.model, weights, stddev=schedule.stddev)
-    # Private: the only look at the scores is through the noise source, already paid for.
-    index = noise.select(
-        scores.values, sensitivity=scores.sensitivity, epsilon=schedule.epsilon, rho=rho
-    )
+    """Select a marginal that the model gets wrong."""
+    stddev = table.contribution.stddev(schedule.stddev)
+    scores = score_candidates(table, fit.model, weights, stddev=stddev)
+    ledger, index = choose(scores, schedule.epsilon, fit.ledger, noise)
     return tuple(weights)[index], ledger
 
 
@@ -223,13 +220,3 @@ def _refit(fit: Fit, new: Measurement, ledger: Ledger, n_steps: int) -> Fit:
         start=fit.model,
     )
     return Fit(model=model, measurements=measurements, ledger=ledger)
-
-
-def _measure(
-    table: CodedTable, columns: Columns, stddev: float, ledger: Ledger, noise: NoiseSource
-) -> tuple[Ledger, Measurement]:
-    """Pay for one noisy marginal, then take it."""
-    rho = gaussian_rho(stddev)
-    ledger = ledger.spend(f"measure columns {columns} at stddev {stddev:.6g}", rho)
-    noisy = noise.gaussian(table.count(columns), stddev=stddev, rho=rho)
-    return ledger, Measurement(columns=columns, values=noisy.astype(np.float64), stddev=stddev)

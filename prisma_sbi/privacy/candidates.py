@@ -10,7 +10,7 @@ from prisma_sbi.privacy.graphical import GraphicalModel, model_size_mib
 from prisma_sbi.privacy.workload import Columns
 
 FIXED_POINT = 1024
-"""Counts of the model are rounded to this fraction of a record before they are compared."""
+"""Counts of the model are rounded to this fraction of a unit of weight before they are compared."""
 _LARGEST_PENALTY = 2.0**52
 """Penalties beyond this exclude a candidate anyway; the limit keeps sums within 64 bits."""
 
@@ -22,9 +22,9 @@ class Scores:
     Attributes
     ----------
     values : (candidate,) int64
-        Scores in units of ``1 / FIXED_POINT`` records.
+        Scores in units of ``1 / (FIXED_POINT * weight_total)`` trips.
     sensitivity
-        Most by which adding or removing one record moves any score; exact.
+        Most by which one record moves any score; exact.
     """
 
     values: np.ndarray
@@ -74,7 +74,7 @@ def score_candidates(
     weights
         Weight :math:`w_r` of each candidate, whole numbers.
     stddev
-        Noise that a measurement in this round would have.
+        Noise in trips that a measurement in this round would have.
 
     Returns
     -------
@@ -85,10 +85,12 @@ def score_candidates(
     -----
     .. math:: q_r = w_r \left(\|M_r(D) - M_r(p)\|_1 - \sqrt{2/\pi}\,\sigma\,n_r\right)
 
-    [1]_. The second norm and the penalty do not depend on the data. Everything is rounded to
-    multiples of ``1 / FIXED_POINT`` before the data enters, so the comparison is exact
-    integer arithmetic and the sensitivity is exactly ``FIXED_POINT * max(w_r)``: a record
-    moves one cell by one.
+    [1]_. The model and the penalty do not depend on the data. Both are rounded to multiples of
+    ``1 / (FIXED_POINT * W)`` trips before the data enters, so the comparison is exact integer
+    arithmetic. By the triangle inequality a norm moves no further than the L1 change of the
+    counts, so the sensitivity is ``FIXED_POINT * max(w_r)`` times
+    :attr:`~prisma_sbi.privacy.contribution.Contribution.l1`: :math:`W` times that of a table
+    of plain rows, in a unit :math:`W` times smaller.
 
     References
     ----------
@@ -96,9 +98,11 @@ def score_candidates(
        Differentially Private Synthetic Data, 2022. https://doi.org/10.14778/3551793.3551817
     """
     values = np.zeros(len(weights), dtype=np.int64)
+    scale = FIXED_POINT * table.contribution.weight_total
     for index, (columns, weight) in enumerate(weights.items()):
-        expected = np.rint(FIXED_POINT * model.count(columns)).astype(np.int64)
+        expected = np.rint(scale * model.count(columns)).astype(np.int64)
         counted = FIXED_POINT * table.count(columns)
-        penalty = min(FIXED_POINT * expected_noise(stddev, len(expected)), _LARGEST_PENALTY)
+        penalty = min(scale * expected_noise(stddev, len(expected)), _LARGEST_PENALTY)
         values[index] = weight * (int(np.abs(counted - expected).sum()) - round(penalty))
-    return Scores(values=values, sensitivity=FIXED_POINT * max(weights.values(), default=0))
+    largest = max(weights.values(), default=0)
+    return Scores(values=values, sensitivity=FIXED_POINT * table.contribution.l1 * largest)

@@ -160,11 +160,11 @@ def price_units(rho: float | Fraction) -> int:
     return math.ceil(_amount(rho) / RHO_UNIT)
 
 
-def gaussian_rho(stddev: float, *, sensitivity: int = 1) -> Fraction:
+def gaussian_rho(stddev: float, *, l2_squared: int = 1) -> Fraction:
     r"""Price of Gaussian noise, :math:`\Delta_2^2 / (2 \sigma^2)`, exactly."""
     if not (math.isfinite(stddev) and stddev > 0):
         raise BudgetError(f"Expected a finite stddev > 0; got stddev={stddev!r}.")
-    return Fraction(sensitivity) ** 2 / (2 * Fraction(stddev) ** 2)
+    return Fraction(l2_squared) / (2 * Fraction(stddev) ** 2)
 
 
 def selection_rho(epsilon: float) -> Fraction:

@@ -20,8 +20,10 @@ class NoiseSource(Protocol):
     A release made with anything but :class:`SystemNoise` has no guarantee.
     """
 
-    def gaussian(self, counts: np.ndarray, *, stddev: float, rho: Fraction) -> np.ndarray:
-        """Return integer counts of L2 sensitivity 1 with noise, at the price ``rho``."""
+    def gaussian(
+        self, counts: np.ndarray, *, stddev: float, rho: Fraction, l2_squared: int = 1
+    ) -> np.ndarray:
+        """Return integer counts with noise at the price ``rho``, for a squared L2 sensitivity."""
         ...
 
     def select(self, scores: np.ndarray, *, sensitivity: int, epsilon: float, rho: Fraction) -> int:
@@ -32,7 +34,7 @@ class NoiseSource(Protocol):
 class SystemNoise:
     r"""Noise from OpenDP, which draws from the operating system; the only private source.
 
-    *Guarantee.* Neighboring inputs are integer vectors within L2 distance 1
+    *Guarantee.* Neighboring inputs are integer vectors within the stated L2 distance
     (:meth:`gaussian`) or integer scores within the stated L-infinity distance
     (:meth:`select`). One call releases one output under :math:`\rho`-zCDP, where
     :math:`\rho` is what the caller paid. OpenDP's own privacy map is asked every time, and
@@ -58,16 +60,21 @@ class SystemNoise:
        https://doi.org/10.29012/jpc.784
     """
 
-    def gaussian(self, counts: np.ndarray, *, stddev: float, rho: Fraction) -> np.ndarray:
-        """Add discrete Gaussian noise to integer counts of L2 sensitivity 1.
+    def gaussian(
+        self, counts: np.ndarray, *, stddev: float, rho: Fraction, l2_squared: int = 1
+    ) -> np.ndarray:
+        """Add discrete Gaussian noise to integer counts.
 
         Parameters
         ----------
         counts : (cell,) int64
         stddev
-            Scale of the noise, in records.
+            Scale of the noise, in the unit of the counts.
         rho
             What was paid for this call.
+        l2_squared
+            Square of the most by which one record moves the counts in L2: a whole number, so
+            that the square root of 2 of a replacement is exact.
 
         Returns
         -------
@@ -84,7 +91,7 @@ class SystemNoise:
         dp = _opendp()
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
         measurement = dp.m.make_gaussian(*space, scale=stddev)
-        _require_paid(measurement.map(1.0), rho)
+        _require_paid(measurement.map(_upper_root(l2_squared)), rho)
         return np.array(measurement(counts.tolist()), dtype=np.int64)
 
     def select(self, scores: np.ndarray, *, sensitivity: int, epsilon: float, rho: Fraction) -> int:
@@ -134,6 +141,7 @@ class ZeroNoise:
         *,
         stddev: float,  # noqa: ARG002
         rho: Fraction,  # noqa: ARG002
+        l2_squared: int = 1,  # noqa: ARG002
     ) -> np.ndarray:
         """Return the exact counts."""
         _require_integers(counts)
@@ -165,6 +173,7 @@ class SeededNoise:
         *,
         stddev: float,
         rho: Fraction,  # noqa: ARG002
+        l2_squared: int = 1,  # noqa: ARG002
     ) -> np.ndarray:
         """Add rounded Gaussian noise."""
         _require_integers(counts)
@@ -191,6 +200,12 @@ def _opendp() -> Any:
     dp = optional_import("opendp.prelude", extra="privacy")
     dp.enable_features("contrib")
     return dp
+
+
+def _upper_root(l2_squared: int) -> float:
+    """Smallest float whose square is not below a whole number."""
+    root = math.sqrt(l2_squared)
+    return root if Fraction(root) ** 2 >= l2_squared else math.nextafter(root, math.inf)
 
 
 def _require_integers(values: np.ndarray) -> None:

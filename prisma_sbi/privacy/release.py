@@ -29,6 +29,8 @@ class Guarantee:
         Which two tables cannot be told apart.
     n_rows
         Number of rows of the release, public by assumption.
+    weight_total
+        Units of weight in one trip; one unless a trip entered as several weighted rows.
     """
 
     epsilon: float
@@ -37,22 +39,49 @@ class Guarantee:
     n_rows: int
     unit: PrivacyUnit = PrivacyUnit.TRIP
     neighbors: Neighbors = Neighbors.ADD_REMOVE
+    weight_total: int = 1
 
     @property
     def text(self) -> str:
         """The promise in words."""
+        return " ".join(
+            [
+                f"Differentially private with epsilon = {self.epsilon:g} and delta = "
+                f"{self.delta:g} ({self.rho:.6g}-zCDP, converted by the bound of Canonne, Kamath "
+                "and Steinke).",
+                f"Neighboring tables: {self.neighbors.text}; one record is one {self.unit}.",
+                f"Someone with several {self.unit}s is protected for each of them, not for all at "
+                "once.",
+                *self._weights_text(),
+                self._replacement_text(),
+                f"The number of rows, {self.n_rows}, is public: it was fixed in advance or is "
+                "declared so, and is not protected.",
+                "Region, bins and settings are public, chosen without a look at the private table. "
+                "The guarantee covers this release; another one from the same trips adds its own "
+                "cost.",
+            ]
+        )
+
+    def _weights_text(self) -> list[str]:
+        """How a trip enters, if not as one row."""
+        if self.weight_total == 1:
+            return []
+        return [
+            "A trip enters as weighted rows that together weigh at most one trip, in units of "
+            f"1/{self.weight_total}."
+        ]
+
+    def _replacement_text(self) -> str:
+        """What holds for a replacement, or what does not if that is all that is promised."""
+        if self.neighbors == Neighbors.REPLACE:
+            return (
+                "Whether a record is in the table at all is hidden only among tables of the same "
+                "size."
+            )
         replaced = epsilon_from_rho_delta(4.0 * self.rho, self.delta)
         return (
-            f"Differentially private with epsilon = {self.epsilon:g} and delta = {self.delta:g} "
-            f"({self.rho:.6g}-zCDP, converted by the bound of Canonne, Kamath and Steinke). "
-            f"Neighboring tables: {self.neighbors}; one record is one {self.unit}. Someone with "
-            f"several {self.unit}s is protected for each of them, not for all at once. "
-            f"Against replacing one record by another, as when one recorded trip puts another out "
-            f"of a table of fixed size, epsilon is at most {replaced:.3g}. "
-            f"The number of rows, {self.n_rows}, is public: it was fixed in advance or is "
-            "declared so, and is not protected. Region, bins and settings are public, chosen "
-            "without a look at the private table. The guarantee covers this release; another "
-            "one from the same trips adds its own cost."
+            "Against replacing one record by another, as when one recorded trip puts another out "
+            f"of a table of fixed size, epsilon is at most {replaced:.3g}."
         )
 
 

@@ -18,7 +18,7 @@ class Schedule:
     Attributes
     ----------
     stddev
-        Noise of the measurement.
+        Noise multiplier of the measurement: its scale over the L2 sensitivity.
     epsilon
         Parameter of the exponential mechanism.
     """

@@ -34,13 +34,31 @@ class Workload(StrEnum):
 class Neighbors(StrEnum):
     """Which two tables the guarantee cannot tell apart."""
 
-    ADD_REMOVE = "add or remove one record"
+    ADD_REMOVE = "add-remove"
+    """One of them has one record more. Hides whether a record is there at all."""
+    REPLACE = "replace"
+    """One record of the first is another one in the second; both have the same size."""
+
+    @property
+    def text(self) -> str:
+        """The relation in words."""
+        if self is Neighbors.REPLACE:
+            return "replace one record by another"
+        return "add or remove one record"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        """Read the words that releases of the first format hold."""
+        return next((item for item in cls if value == item.text), None)
 
 
 class PrivacyUnit(StrEnum):
     """What counts as one record."""
 
     TRIP = "trip"
+    """One trip, whoever drove it."""
+    VEHICLE = "vehicle"
+    """All trips of one recorded vehicle (or person); at most ``max_trips_per_vehicle`` enter."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +79,8 @@ class SynthesisSettings:
     n_rows
         Rows to draw, a **public** number fixed in advance; by default the number of rows of
         the table, which is thereby declared public.
+    neighbors
+        A :class:`Neighbors`. A replacement moves counts further, so it buys less.
     max_model_mib
         Largest junction tree that the graphical model may reach.
     rounds_per_column
@@ -82,6 +102,7 @@ class SynthesisSettings:
     workload: str = Workload.PAIRS
     table: str = Table.PUBLISHED
     n_rows: int | None = None
+    neighbors: str = Neighbors.ADD_REMOVE
     max_model_mib: float = 8.0
     rounds_per_column: int = 16
     measure_share: float = 0.9
@@ -92,6 +113,8 @@ class SynthesisSettings:
         _validate.one_of([item.value for item in Workload], workload=self.workload)
         object.__setattr__(self, "mechanism", Mechanism(self.mechanism))
         object.__setattr__(self, "workload", Workload(self.workload))
+        _validate.one_of([item.value for item in Neighbors], neighbors=self.neighbors)
+        object.__setattr__(self, "neighbors", Neighbors(self.neighbors))
         _validate.one_of([item.value for item in Table], table=self.table)
         object.__setattr__(self, "table", Table(self.table))
         if self.n_rows is not None:
@@ -111,6 +134,7 @@ class SynthesisSettings:
             "mechanism": str(self.mechanism),
             "workload": str(self.workload),
             "table": str(self.table),
+            "neighbors": str(self.neighbors),
         }
 
     @classmethod

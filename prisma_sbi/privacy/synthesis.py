@@ -9,11 +9,12 @@ from prisma_sbi._errors import InputDataError, RegionMismatchError
 from prisma_sbi.descriptors.layout import TableLayout
 from prisma_sbi.descriptors.registry import Table, make_layout
 from prisma_sbi.descriptors.table import require_descriptor_table
+from prisma_sbi.descriptors.weighted import pick_one_row
 from prisma_sbi.privacy.accounting import rho_from_epsilon_delta
 from prisma_sbi.privacy.aim import Fit, Progress, fit_aim, fit_independent
-from prisma_sbi.privacy.coded import CodedTable
 from prisma_sbi.privacy.ledger import Ledger
 from prisma_sbi.privacy.noise import NoiseSource, SystemNoise
+from prisma_sbi.privacy.records import bounded_table
 from prisma_sbi.privacy.release import Guarantee, MeasuredMarginal, Release
 from prisma_sbi.privacy.settings import Mechanism, SynthesisSettings
 from prisma_sbi.region.record import Region
@@ -32,16 +33,19 @@ def synthesize(
 ) -> Release:
     r"""Replace a private table by a synthetic one.
 
-    *Guarantee.* Neighboring tables differ by one record, added or removed; the unit is the
-    trip. Released: the synthetic rows, the list of measured marginals, the ledger. The
-    release is :math:`\rho`-zCDP and hence :math:`(\epsilon, \delta)`-DP, with
-    :math:`\rho` from :func:`~prisma_sbi.privacy.accounting.rho_from_epsilon_delta`.
+    *Guarantee.* Neighboring tables differ by one record, by default one trip added or removed;
+    the settings may say otherwise. Released: the synthetic rows, the list of measured
+    marginals, the ledger. The release is :math:`\rho`-zCDP and hence
+    :math:`(\epsilon, \delta)`-DP, with :math:`\rho` from
+    :func:`~prisma_sbi.privacy.accounting.rho_from_epsilon_delta`.
     Assumes that the number of rows drawn, the layout and the settings are public.
 
     ================================= ==================================================
     Case                              Result
     ================================= ==================================================
-    mechanism ``"none"``              the rows as they are, marked as without guarantee
+    mechanism ``"none"``              the rows as they are, marked as without guarantee; of a
+                                      weighted table one row per trip, drawn by weight
+    a trip that weighs too much       ``InputDataError`` before anything is spent
     noise other than ``SystemNoise``  marked as without guarantee
     value outside the grid            goes to the border bin
     NaN or an unknown vehicle         ``InputDataError`` before anything is spent
@@ -52,7 +56,7 @@ def synthesize(
     Parameters
     ----------
     table
-        Descriptor table; private.
+        Descriptor table, plain or weighted; private.
     layout
         The region, for the table named in the settings, or a layout derived from it; public.
     settings
@@ -60,8 +64,8 @@ def synthesize(
     noise
         By default :class:`~prisma_sbi.privacy.noise.SystemNoise`, the only private one.
     seed
-        Seed of drawing rows from the fitted model, which is post-processing. Noise and
-        selection cannot be seeded.
+        Seed of drawing rows from the fitted model, which is post-processing (without a
+        mechanism: of drawing a row per trip). Noise and selection cannot be seeded.
     progress
         Called with the share of the budget spent and a line of text.
 
@@ -80,7 +84,8 @@ def synthesize(
 
     Notes
     -----
-    See :func:`~prisma_sbi.privacy.aim.fit_aim`.
+    See :func:`~prisma_sbi.privacy.aim.fit_aim`; for tables of weighted rows and other units
+    of privacy :class:`~prisma_sbi.privacy.contribution.Contribution`.
     """
     settings = settings or SynthesisSettings()
     grid = make_layout(settings.table, layout) if isinstance(layout, Region) else layout
@@ -91,13 +96,13 @@ def synthesize(
             f"Expected a descriptor table derived from region {grid.region_fingerprint}; got one "
             f"derived from {found or 'an unknown region'}. Encode the trips with this region."
         )
-    n_rows = _public_rows(table, settings)
+    private, n_trips = bounded_table(table, grid, settings)
+    n_rows = _public_rows(n_trips, settings)
     if settings.mechanism == Mechanism.NONE:
-        return _unprotected(table, grid, settings)
+        return _unprotected(table, grid, settings, seed)
 
     noise = noise or SystemNoise()
     rho = rho_from_epsilon_delta(settings.epsilon, settings.delta)
-    private = CodedTable(shape=grid.shape, codes=grid.discretize(table))
     ledger = Ledger.open(rho)
     if settings.mechanism == Mechanism.INDEPENDENT:
         fit = fit_independent(private, n_rows=n_rows, ledger=ledger, settings=settings, noise=noise)
@@ -112,7 +117,14 @@ def synthesize(
         )
     # Only this class draws unpredictable noise; a subclass may do anything.
     is_private = type(noise) is SystemNoise
-    guarantee = Guarantee(epsilon=settings.epsilon, delta=settings.delta, rho=rho, n_rows=n_rows)
+    guarantee = Guarantee(
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        rho=rho,
+        n_rows=n_rows,
+        neighbors=private.contribution.neighbors,
+        weight_total=private.contribution.weight_total,
+    )
     return Release(
         layout=grid,
         settings=settings,
@@ -127,29 +139,29 @@ def synthesize(
     )
 
 
-def _public_rows(table: xr.Dataset, settings: SynthesisSettings) -> int:
-    """Rows to draw: given, or the size of the table, which is thereby declared public."""
-    n_found = table.sizes["trip"]
-    if settings.n_rows is None and n_found == 0:
+def _public_rows(n_trips: int, settings: SynthesisSettings) -> int:
+    """Rows to draw: given, or the number of trips, which is thereby declared public."""
+    if settings.n_rows is None and n_trips == 0:
         raise InputDataError(
             "Expected at least one row in the descriptor table; got none. "
             "See the report of trips that were set aside, or give n_rows."
         )
-    if settings.mechanism == Mechanism.NONE and settings.n_rows not in (None, n_found):
+    if settings.mechanism == Mechanism.NONE and settings.n_rows not in (None, n_trips):
         raise ValueError(
-            f"Expected n_rows={n_found}, the rows of the table, without a mechanism; "
+            f"Expected n_rows={n_trips}, the trips of the table, without a mechanism; "
             f"got n_rows={settings.n_rows}. Leave it out."
         )
-    return n_found if settings.n_rows is None else settings.n_rows
+    return n_trips if settings.n_rows is None else settings.n_rows
 
 
-def _unprotected(table: xr.Dataset, grid: TableLayout, settings: SynthesisSettings) -> Release:
-    """Pass the rows on as they are, and say so."""
-    grid.discretize(table)  # the same checks as with a mechanism
+def _unprotected(
+    table: xr.Dataset, grid: TableLayout, settings: SynthesisSettings, seed: int | None
+) -> Release:
+    """Pass the trips on as they are, and say so."""
     return Release(
         layout=grid,
         settings=settings,
-        exact=table,
+        exact=pick_one_row(table, np.random.default_rng(seed)),
         no_guarantee="No mechanism ran: these are the descriptors of real trips.",
         versions=_versions(),
     )

@@ -1,8 +1,11 @@
 """`prisma synthesize`: the plan without data, and the release (slow, because it encodes)."""
 
+import numpy as np
 import pytest
+import xarray as xr
 
 from prisma_sbi.cli import synthesize_command
+from prisma_sbi.encoding import FitStatus, save_fit
 from prisma_sbi.privacy import load_release, rho_from_epsilon_delta
 from tests.cli.conftest import prisma, prisma_json, refusal
 
@@ -34,9 +37,9 @@ def test_explain_shows_that_budget_and_rows_buy_marginals(city_folder, no_data):
         found = prisma_json("synthesize", "--region", city_folder, "--explain", *options)
         return sum(row["affordable"] for row in found["plan"])
 
-    least = affordable("--epsilon", 0.1, "--rows", 100)
-    assert least < affordable("--epsilon", 5, "--rows", 100)
-    assert least < affordable("--epsilon", 0.1, "--rows", 100_000)
+    least = affordable("--epsilon", 0.1, "--n-rows", 100)
+    assert least < affordable("--epsilon", 5, "--n-rows", 100)
+    assert least < affordable("--epsilon", 0.1, "--n-rows", 100_000)
 
 
 def test_explain_knows_triples(city_folder, no_data):
@@ -56,7 +59,9 @@ def test_explain_knows_triples(city_folder, no_data):
         (["--mechanism", "magic"], "'aim', 'independent', 'none'"),
         (["--workload", "quads"], "'pairs', 'triples'"),
         (["--table", "kitchen"], "table"),
-        (["--rows", "0"], "n_rows"),
+        (["--n-rows", "0"], "n_rows"),
+        (["--rows", "mean"], "'map', 'posterior'"),
+        (["--neighbors", "cousins"], "'add-remove', 'replace'"),
     ],
 )
 @pytest.mark.parametrize("explain", [True, False])
@@ -90,12 +95,51 @@ def test_missing_fit_is_refused(city_folder, tmp_path):
     assert "no.zarr" in line
 
 
+def posterior_fit(city, fleet, n_draws):
+    """A fit as encode makes it, with the true descriptors and some draws around them."""
+    rng = np.random.default_rng(0)
+    n_trips = fleet.sizes["trip"]
+    shape = (1, n_draws, n_trips)
+    dims = ("chain", "draw", "trip")
+    aggressiveness = np.clip(fleet["aggressiveness"].values + 0.1 * rng.normal(size=shape), 0, 1)
+    posterior = {
+        "aggressiveness": (dims, aggressiveness),
+        "detour": (dims, np.broadcast_to(fleet["detour"].values, shape)),
+        "vehicle": (dims, rng.integers(len(city.vehicles), size=shape)),
+    }
+    status = np.where(np.arange(n_trips) == 3, FitStatus.NOT_ROUTED, FitStatus.OK)
+    ends = ["start_lat", "start_lon", "end_lat", "end_lon"]
+    tree = xr.DataTree.from_dict(
+        {
+            "posterior": xr.Dataset(posterior, coords={"trip": fleet["trip"]}),
+            "sample_stats": xr.Dataset({"status": ("trip", status)}),
+            "constant_data": fleet[ends],
+        }
+    )
+    tree.attrs = {"kind": "fit", "format_version": 1, "region_fingerprint": city.fingerprint}
+    return tree
+
+
+def test_posterior_rows_weigh_one_trip(city, city_folder, fleet, tmp_path):
+    fit = save_fit(posterior_fit(city, fleet, 5), tmp_path / "fit.zarr")
+    options = ["--region", city_folder, "--mechanism", "independent", "--rows", "posterior"]
+    found = prisma_json("synthesize", fit, "-o", tmp_path / "release", *options)
+    assert found["n_rows"] == fleet.sizes["trip"] - 1
+    assert "weighted rows" in found["statement"]
+    plain = prisma_json("synthesize", fit, "-o", tmp_path / "plain", *options[:-2])
+    assert "weighted rows" not in plain["statement"]
+    save_fit(posterior_fit(city, fleet, 1), fit)
+    line = refusal("synthesize", fit, "-o", tmp_path / "other", *options)
+    assert "several posterior draws" in line
+    assert not (tmp_path / "other").exists()
+
+
 @pytest.mark.slow
 def test_release_of_a_fit(demo_run, city_folder, city, tmp_path):
     folder, _ = demo_run
     out = tmp_path / "release"
     arguments = ["synthesize", folder / "fit.zarr", "--region", folder / "region", "-o", out]
-    arguments += ["--mechanism", "independent", "--epsilon", 2, "--rows", 30]
+    arguments += ["--mechanism", "independent", "--epsilon", 2, "--n-rows", 30]
     found = prisma_json(*arguments)
     assert found["is_private"]
     assert found["n_rows"] == 30
@@ -112,4 +156,4 @@ def test_release_of_a_fit(demo_run, city_folder, city, tmp_path):
         *("-o", tmp_path / "exact", "--mechanism", "none"),
     )
     assert not exact["is_private"]
-    assert "30" in refusal(*arguments[:5], tmp_path / "e2", "--mechanism", "none", "--rows", 30)
+    assert "30" in refusal(*arguments[:5], tmp_path / "e2", "--mechanism", "none", "--n-rows", 30)

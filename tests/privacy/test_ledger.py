@@ -80,7 +80,7 @@ def test_tampered_record_is_refused():
 
 def test_prices_of_the_two_mechanisms():
     assert gaussian_rho(2.0) == Fraction(1, 8)
-    assert gaussian_rho(2.0, sensitivity=3) == Fraction(9, 8)
+    assert gaussian_rho(2.0, l2_squared=9) == Fraction(9, 8)
     assert selection_rho(2.0) == Fraction(1, 2)
     for bad in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(BudgetError):
