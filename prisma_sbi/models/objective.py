@@ -3,9 +3,9 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Float, Int
 
+from prisma_sbi.models.streaming import fold_power
 from prisma_sbi.models.summary import (
     TraceSummary,
     activity,
@@ -14,9 +14,9 @@ from prisma_sbi.models.summary import (
     summary_residuals,
 )
 from prisma_sbi.region.constants import Constants
-from prisma_sbi.simulator.driver import Road, driver_setting, driver_step, initial_state
+from prisma_sbi.simulator.driver import Road
 from prisma_sbi.simulator.trip import simulate_power
-from prisma_sbi.simulator.vehicle import Vehicle, tank_power, traction_features
+from prisma_sbi.simulator.vehicle import Vehicle
 
 
 class SummaryObjective(eqx.Module):
@@ -103,38 +103,25 @@ class SummaryObjective(eqx.Module):
         constants = self.constants
         stride = min(stride, constants.n_times)
         share = self.observed.cumulative_share[stride - 1 :: stride]
-        setting = driver_setting(point[0], point[1], self.road, constants)
         vehicle = self.pool[vehicles]
         dt = constants.time_step_s * stride
 
-        zero = jnp.zeros_like(setting.length_m)
-        features_zero = jnp.zeros(4, zero.dtype) + zero
-
-        def motion_step(carry, _):
-            state, features, engaged = carry
-            state, (speed, acceleration, slope, engaged_now) = driver_step(
-                state, setting, constants
-            )
-            features = features + engaged_now * traction_features(speed, acceleration, slope)
-            return (state, features, engaged + engaged_now), None
-
-        def step(carry, share_now):
-            state, energy, duration, squares, products = carry
-            (state, features, engaged), _ = lax.scan(
-                motion_step, (state, features_zero, zero), length=stride
-            )
-            # Wheel power is linear in the features, tank power positively homogeneous: for a
-            # stride of one, factoring the engagement in here changes nothing.
-            wheel_power = vehicle.coefficients @ (features / stride)
-            power = tank_power(wheel_power, engaged / stride * vehicle.idle_power_w, constants)
+        def update(sums, power, share_now):
+            energy, duration, squares, products = sums
             energy = energy + dt * power
             duration = duration + dt * activity(power, constants)
-            squares = squares + energy**2
-            return (state, energy, duration, squares, products + energy * share_now), None
+            return energy, duration, squares + energy**2, products + energy * share_now
 
-        zeros = jnp.zeros_like(vehicle.idle_power_w) + zero
-        (_, energy, duration, squares, products), _ = lax.scan(
-            step, (initial_state(setting, constants), zeros, zeros, zeros, zeros), share
+        zeros = jnp.zeros_like(vehicle.idle_power_w)
+        energy, duration, squares, products = fold_power(
+            point,
+            vehicle,
+            self.road,
+            constants,
+            start=(zeros, zeros, zeros, zeros),
+            update=update,
+            seen=share,
+            stride=stride,
         )
         total = away_from_zero(energy, constants.energy_floor_j)
         shape = squares / total**2 - 2.0 * products / total + jnp.sum(share**2)

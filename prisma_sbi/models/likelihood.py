@@ -1,0 +1,180 @@
+"""Likelihoods: how probable an observed trace is, for many vehicles on one drive at once."""
+
+from typing import Any, Protocol, Self, runtime_checkable
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+from jaxtyping import Array, Float
+
+from prisma_sbi.models.objective import SummaryObjective
+from prisma_sbi.models.streaming import fold_power
+from prisma_sbi.models.summary import TraceSummary, summarize
+from prisma_sbi.models.trace_noise import TraceNoise, log_student_t, noise_scale
+from prisma_sbi.models.trip_data import TripData
+from prisma_sbi.region.constants import Constants
+from prisma_sbi.simulator.vehicle import Vehicle
+
+Parameter = float | Float[Array, ""] | dist.Distribution
+"""A number, or the prior of a number to infer."""
+
+
+@runtime_checkable
+class Likelihood(Protocol):
+    """One of the exchangeable likelihoods of :class:`~prisma_sbi.models.TripModel`."""
+
+    def observe(self, power_w: Float[Array, "*trip time"], constants: Constants) -> Any:
+        """Keep of observed traces what the likelihood needs."""
+        ...
+
+    def log_likelihoods(
+        self,
+        point: Float[Array, "2"],
+        vehicles: Vehicle,
+        trip: TripData,
+        constants: Constants,
+        *,
+        stride: int = 1,
+    ) -> Float[Array, " choice"]:
+        """Log likelihood at (aggressiveness, detour) for every vehicle given.
+
+        A ``stride`` above 1 allows a cheaper approximation, good enough to rank candidates.
+        """
+        ...
+
+    def sampled(self) -> Self:
+        """Replace priors of own parameters by samples; inside a NumPyro model only."""
+        ...
+
+
+class SummaryLikelihood(eqx.Module):
+    r"""Gaussian on the misfits of energy, duration and the cumulative curve.
+
+    The log likelihood is minus the published loss, so under a flat prior the maximum a
+    posteriori is the published encoder. It is a law of residuals, not of traces: a
+    generalized (Gibbs) posterior [1]_, for which posterior prediction of a trace means the
+    simulator's own trace.
+
+    References
+    ----------
+    .. [1] Bissiri, Holmes and Walker, A general framework for updating belief distributions,
+       2016. https://doi.org/10.1111/rssb.12158
+    """
+
+    def observe(self, power_w: Float[Array, "*trip time"], constants: Constants) -> TraceSummary:
+        """Energy, duration and cumulative curve."""
+        return summarize(power_w, constants)
+
+    def log_likelihoods(
+        self,
+        point: Float[Array, "2"],
+        vehicles: Vehicle,
+        trip: TripData,
+        constants: Constants,
+        *,
+        stride: int = 1,
+    ) -> Float[Array, " choice"]:
+        """Minus the published loss."""
+        objective = SummaryObjective(trip.road, trip.observed, vehicles, constants)
+        every = jnp.arange(vehicles.idle_power_w.shape[0])
+        return -objective.losses(point, every, stride=stride)
+
+    def sampled(self) -> Self:
+        """Nothing to infer."""
+        return self
+
+
+class TraceLikelihood(eqx.Module):
+    """A generative law of the whole trace: :class:`~prisma_sbi.models.TraceNoise`.
+
+    Posterior prediction, leave-one-out and calibration are well defined under it.
+
+    Attributes
+    ----------
+    floor_w, share, memory, degrees_of_freedom
+        As for :class:`~prisma_sbi.models.TraceNoise`; each a number, or a NumPyro
+        distribution that becomes its prior (sites ``noise_floor_w``, ``noise_share``,
+        ``noise_memory``, ``noise_degrees_of_freedom``).
+    """
+
+    floor_w: Parameter = 1_000.0
+    share: Parameter = 0.3
+    memory: Parameter = 0.6
+    degrees_of_freedom: Parameter = 5.0
+
+    def __check_init__(self) -> None:
+        if isinstance(self.memory, float) and not -1.0 < self.memory < 1.0:
+            raise ValueError(f"Expected -1 < memory < 1; got {self.memory!r}.")
+        for name in ("floor_w", "degrees_of_freedom"):
+            value = getattr(self, name)
+            if isinstance(value, float) and not value > 0.0:
+                raise ValueError(f"Expected {name} > 0; got {value!r}.")
+        if isinstance(self.share, float) and not self.share >= 0.0:
+            raise ValueError(f"Expected share >= 0; got {self.share!r}.")
+
+    def observe(
+        self, power_w: Float[Array, "*trip time"], constants: Constants
+    ) -> Float[Array, "*trip time"]:
+        """The trace itself."""
+        del constants
+        return jnp.asarray(power_w)
+
+    def log_likelihoods(
+        self,
+        point: Float[Array, "2"],
+        vehicles: Vehicle,
+        trip: TripData,
+        constants: Constants,
+        *,
+        stride: int = 1,
+    ) -> Float[Array, " choice"]:
+        """Log density of the trace; exact whatever the stride, which suits no other law."""
+        del stride
+        memory = jnp.asarray(self.memory)
+        spread = jnp.sqrt(1.0 - memory**2)
+        zeros = jnp.zeros_like(vehicles.idle_power_w)
+
+        def update(carry, power, now):
+            z_before, total = carry
+            seen, first = now
+            scale = noise_scale(power, self.floor_w, self.share)
+            z = (seen - power) / scale
+            innovation = jnp.where(first, z, (z - memory * z_before) / spread)
+            step = log_student_t(innovation, self.degrees_of_freedom) - jnp.log(scale)
+            return z, total + step
+
+        first = jnp.arange(constants.n_times) == 0
+        _, total = fold_power(
+            point,
+            vehicles,
+            trip.road,
+            constants,
+            start=(zeros, zeros),
+            update=update,
+            seen=(trip.observed, first),
+        )
+        return total - (constants.n_times - 1) * jnp.log(spread)
+
+    def sampled(self) -> Self:
+        """Sample the parameters that have a prior."""
+        names = ("floor_w", "share", "memory", "degrees_of_freedom")
+        values = {name: getattr(self, name) for name in names}
+        return type(self)(
+            **{
+                name: numpyro.sample(f"noise_{name}", value)
+                if isinstance(value, dist.Distribution)
+                else value
+                for name, value in values.items()
+            }
+        )
+
+    def law(self, power_w: Float[Array, "*n time"]) -> TraceNoise:
+        """The law of traces around simulated ones, as a NumPyro distribution."""
+        return TraceNoise(
+            power_w,
+            floor_w=self.floor_w,
+            share=self.share,
+            memory=self.memory,
+            degrees_of_freedom=self.degrees_of_freedom,
+        )

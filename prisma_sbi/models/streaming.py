@@ -1,0 +1,78 @@
+"""Power of many vehicles on one drive, folded step by step so that no trace is stored."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from prisma_sbi.region.constants import Constants
+from prisma_sbi.simulator.driver import Road, driver_setting, driver_step, initial_state
+from prisma_sbi.simulator.vehicle import Vehicle, tank_power, traction_features
+
+
+def fold_power(
+    point: Float[Array, "2"],
+    vehicles: Vehicle,
+    road: Road,
+    constants: Constants,
+    *,
+    start: Any,
+    update: Callable[[Any, Float[Array, " choice"], Any], Any],
+    seen: Any,
+    stride: int = 1,
+) -> Any:
+    """Fold a function over the power traces of several vehicles that share one drive.
+
+    Parameters
+    ----------
+    point : (2,)
+        Aggressiveness and detour.
+    vehicles
+        The vehicles, with a leading axis.
+    road
+        Profile of one trip.
+    constants
+        Public constants.
+    start
+        First carry of ``update``; arrays ``(choice,)``.
+    update
+        From carry, power ``(choice,)`` and what was observed at that step to the next carry.
+    seen
+        What was observed, with a leading axis of ``n_times // stride``.
+    stride
+        Time steps over which the motion is averaged before the vehicles see it.
+
+    Returns
+    -------
+    The last carry.
+    """
+    setting = driver_setting(point[0], point[1], road, constants)
+    zero = jnp.zeros_like(setting.length_m)
+
+    def motion_step(carry, _):
+        state, features, engaged = carry
+        state, (speed, acceleration, slope, engaged_now) = driver_step(state, setting, constants)
+        features = features + engaged_now * traction_features(speed, acceleration, slope)
+        return (state, features, engaged + engaged_now), None
+
+    def step(carry, now):
+        state, folded = carry
+        (state, features, engaged), _ = lax.scan(
+            motion_step, (state, jnp.zeros(4, zero.dtype) + zero, zero), length=stride
+        )
+        # Wheel power is linear in the features, tank power positively homogeneous: for a
+        # stride of one, factoring the engagement in here changes nothing.
+        wheel_power = vehicles.coefficients @ (features / stride)
+        power = tank_power(wheel_power, engaged / stride * vehicles.idle_power_w, constants)
+        return (state, update(folded, power, now)), None
+
+    # Adding the zero gives the carry the batch axes that it will have after a step.
+    begin = (initial_state(setting, constants), _with(start, zero))
+    return lax.scan(step, begin, seen)[0][1]
+
+
+def _with(start: Any, zero: Float[Array, ""]) -> Any:
+    """The first carry, in the precision of the drive."""
+    return tuple(leaf + zero for leaf in start)
