@@ -10,6 +10,7 @@ import typer
 import xarray as xr
 
 from prisma_sbi import _validate
+from prisma_sbi._errors import InputDataError
 from prisma_sbi.cli.console import (
     note,
     print_json,
@@ -21,10 +22,11 @@ from prisma_sbi.cli.console import (
 )
 from prisma_sbi.cli.options import Force, Json, RegionOption
 from prisma_sbi.cli.output import RELEASE, fresh_output
-from prisma_sbi.descriptors import make_layout, table_from_draws
+from prisma_sbi.descriptors import is_weighted, make_layout, table_from_draws
 from prisma_sbi.encoding import FitStatus, descriptor_table, load_fit
 from prisma_sbi.privacy import (
     Mechanism,
+    PrivacyUnit,
     Release,
     SynthesisSettings,
     plan_synthesis,
@@ -33,6 +35,7 @@ from prisma_sbi.privacy import (
 )
 from prisma_sbi.privacy import synthesize as synthesize_table
 from prisma_sbi.region import Region, load_region
+from prisma_sbi.telemetry import load_traces
 
 PLAN_ROWS = 10_000
 """Rows that ``--explain`` assumes if none are given."""
@@ -73,6 +76,13 @@ def synthesize(
     neighbors: Annotated[
         str, typer.Option(help="add-remove or replace: tables that look alike.")
     ] = "add-remove",
+    unit: Annotated[str, typer.Option(help="trip or vehicle: what one record is.")] = "trip",
+    max_trips_per_vehicle: Annotated[
+        int | None, typer.Option(help="Trips of one vehicle that enter; for --unit vehicle.")
+    ] = None,
+    traces: Annotated[
+        Path | None, typer.Option(help="Traces that name the vehicle of each trip; same use.")
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what the budget can pay for; read no data.")
     ] = False,
@@ -92,6 +102,8 @@ def synthesize(
         table=table,
         n_rows=n_rows,
         neighbors=neighbors,
+        unit=unit,
+        max_trips_per_vehicle=max_trips_per_vehicle,
     )
     if explain:
         _explain(region, settings, n_rows=n_rows or PLAN_ROWS, as_json=as_json)
@@ -103,7 +115,10 @@ def synthesize(
         )
     fresh_output(output, force=force, mark=RELEASE)
     public = load_region(region)
-    private = _private_table(public, load_fit(fit), Rows(rows))
+    fitted = load_fit(fit)
+    private = _private_table(public, fitted, Rows(rows))
+    if settings.unit == PrivacyUnit.VEHICLE:
+        private = _with_owners(private, _owners(fitted, traces))
     with progress_bar() as bars:
         move = tracker(bars, "budget spent, %")
         release = synthesize_table(
@@ -134,6 +149,34 @@ def _private_table(region: Region, fit: xr.DataTree, rows: Rows) -> xr.Dataset:
         weight=stats["weight"].isel(trip=usable) if "weight" in stats else None,
         region_fingerprint=region.fingerprint,
     )
+
+
+def _owners(fit: xr.DataTree, traces: Path | None) -> xr.DataArray:
+    """The recorded vehicle of each trip: from the traces, or from the fit if it has them."""
+    found = fit["constant_data"].dataset if traces is None else load_traces(traces)
+    if "vehicle_id" not in found:
+        raise InputDataError(
+            "Expected the variable 'vehicle_id', the recorded vehicle of each trip, for --unit "
+            f"vehicle; got none in {'the fit' if traces is None else traces}. "
+            "Give the traces that were encoded with --traces."
+        )
+    return found["vehicle_id"].assign_coords(trip=found["trip"].values.astype(np.str_))
+
+
+def _with_owners(table: xr.Dataset, owners: xr.DataArray) -> xr.Dataset:
+    """The table with the vehicle of each row."""
+    names = table["source" if is_weighted(table) else "trip"].values
+    missing = np.setdiff1d(names, owners["trip"].values)
+    if len(missing):
+        raise InputDataError(
+            f"Expected all trips of the fit in the traces; got {len(missing)} that are not there, "
+            f"the first one is {str(missing[0])!r}. Give the traces that were encoded."
+        )
+    if not owners.indexes["trip"].is_unique:
+        raise InputDataError(
+            "Expected each trip once in the traces; got some twice. Import the files once."
+        )
+    return table.assign(owner=("trip", owners.sel(trip=names).values))
 
 
 def _show_release(release: Release, output: Path, *, as_json: bool) -> None:

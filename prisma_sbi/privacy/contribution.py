@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from prisma_sbi import _validate
-from prisma_sbi.privacy.settings import Neighbors
+from prisma_sbi.privacy.settings import Neighbors, PrivacyUnit, SynthesisSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +21,8 @@ class Contribution:
 
     Attributes
     ----------
+    unit
+        What a record is.
     weight_total
         :math:`W`, units of weight in one trip.
     trips
@@ -31,15 +33,37 @@ class Contribution:
     Raises
     ------
     ValueError
-        If a number is less than one.
+        If a number is less than one, or a trip is said to be several.
     """
 
+    unit: PrivacyUnit = PrivacyUnit.TRIP
     weight_total: int = 1
     trips: int = 1
     neighbors: Neighbors = Neighbors.ADD_REMOVE
 
     def __post_init__(self) -> None:
         _validate.at_least(1, weight_total=self.weight_total, trips=self.trips)
+        if self.unit == PrivacyUnit.TRIP and self.trips != 1:
+            raise ValueError(f"Expected one trip in a record that is a trip; got {self.trips}.")
+
+    @classmethod
+    def of(cls, settings: SynthesisSettings, *, weight_total: int = 1) -> "Contribution":
+        """Return the bound that the settings ask for."""
+        return cls(
+            unit=PrivacyUnit(settings.unit),
+            weight_total=weight_total,
+            trips=settings.max_trips_per_vehicle or 1,
+            neighbors=Neighbors(settings.neighbors),
+        )
+
+    @property
+    def text(self) -> str:
+        """What is hidden, in words."""
+        record = "one trip"
+        if self.unit == PrivacyUnit.VEHICLE:
+            record = f"one vehicle with at most {self.trips} trip{'s' if self.trips > 1 else ''}"
+        change = "replaced" if self.neighbors == Neighbors.REPLACE else "added or removed"
+        return f"{record}, {change}"
 
     @property
     def l2_squared(self) -> int:

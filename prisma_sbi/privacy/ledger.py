@@ -46,6 +46,8 @@ class Ledger:
         What may be spent, in multiples of ``RHO_UNIT``.
     spends
         What was spent, in order.
+    hides
+        What the prices are for: the record that is hidden, and how tables differ in it.
 
     Raises
     ------
@@ -61,6 +63,7 @@ class Ledger:
 
     budget_units: int
     spends: tuple[Spend, ...] = ()
+    hides: str = "one trip, added or removed"
 
     def __post_init__(self) -> None:
         if not self.budget_units > 0:
@@ -77,9 +80,12 @@ class Ledger:
             )
 
     @classmethod
-    def open(cls, rho: float | Fraction) -> "Ledger":
+    def open(cls, rho: float | Fraction, *, hides: str | None = None) -> "Ledger":
         """Return an empty ledger over the budget ``rho``, rounded down to whole units."""
-        return cls(budget_units=math.floor(_amount(rho) / RHO_UNIT))
+        budget_units = math.floor(_amount(rho) / RHO_UNIT)
+        if hides is None:
+            return cls(budget_units=budget_units)
+        return cls(budget_units=budget_units, hides=hides)
 
     @property
     def used_units(self) -> int:
@@ -139,6 +145,7 @@ class Ledger:
         """Plain values, ready for JSON."""
         return {
             "unit": str(RHO_UNIT),
+            "hides": self.hides,
             "budget_units": self.budget_units,
             "spends": [{"name": item.name, "units": item.units} for item in self.spends],
         }
@@ -152,7 +159,8 @@ class Ledger:
                 "Use the version of prisma_sbi that wrote it."
             )
         spends = tuple(Spend(name=item["name"], units=item["units"]) for item in values["spends"])
-        return cls(budget_units=values["budget_units"], spends=spends)
+        ledger = cls(budget_units=values["budget_units"], spends=spends)
+        return replace(ledger, hides=values.get("hides", ledger.hides))
 
 
 def price_units(rho: float | Fraction) -> int:

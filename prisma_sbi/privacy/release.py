@@ -31,6 +31,8 @@ class Guarantee:
         Number of rows of the release, public by assumption.
     weight_total
         Units of weight in one trip; one unless a trip entered as several weighted rows.
+    max_trips
+        Trips in one record; one unless the unit is a vehicle.
     """
 
     epsilon: float
@@ -40,6 +42,7 @@ class Guarantee:
     unit: PrivacyUnit = PrivacyUnit.TRIP
     neighbors: Neighbors = Neighbors.ADD_REMOVE
     weight_total: int = 1
+    max_trips: int = 1
 
     @property
     def text(self) -> str:
@@ -49,17 +52,27 @@ class Guarantee:
                 f"Differentially private with epsilon = {self.epsilon:g} and delta = "
                 f"{self.delta:g} ({self.rho:.6g}-zCDP, converted by the bound of Canonne, Kamath "
                 "and Steinke).",
-                f"Neighboring tables: {self.neighbors.text}; one record is one {self.unit}.",
+                f"Neighboring tables: {self.neighbors.text}; one record is one {self._record}.",
                 f"Someone with several {self.unit}s is protected for each of them, not for all at "
                 "once.",
                 *self._weights_text(),
-                self._replacement_text(),
+                *self._replacement_text(),
                 f"The number of rows, {self.n_rows}, is public: it was fixed in advance or is "
                 "declared so, and is not protected.",
                 "Region, bins and settings are public, chosen without a look at the private table. "
                 "The guarantee covers this release; another one from the same trips adds its own "
                 "cost.",
             ]
+        )
+
+    @property
+    def _record(self) -> str:
+        """What a record is, in words."""
+        if self.unit == PrivacyUnit.TRIP:
+            return "trip"
+        return (
+            f"vehicle with all of its trips, of which at most {self.max_trips} entered, picked by "
+            "a digest of their names"
         )
 
     def _weights_text(self) -> list[str]:
@@ -71,18 +84,28 @@ class Guarantee:
             f"1/{self.weight_total}."
         ]
 
-    def _replacement_text(self) -> str:
-        """What holds for a replacement, or what does not if that is all that is promised."""
+    def _replacement_text(self) -> list[str]:
+        """What holds beyond the neighbors, and what does not."""
         if self.neighbors == Neighbors.REPLACE:
-            return (
-                "Whether a record is in the table at all is hidden only among tables of the same "
-                "size."
+            found = (
+                "Whether a record is in the table at all is hidden only among tables with equally "
+                f"many {self.unit}s."
             )
-        replaced = epsilon_from_rho_delta(4.0 * self.rho, self.delta)
-        return (
-            "Against replacing one record by another, as when one recorded trip puts another out "
-            f"of a table of fixed size, epsilon is at most {replaced:.3g}."
-        )
+        else:
+            replaced = epsilon_from_rho_delta(4.0 * self.rho, self.delta)
+            example = ", as when one recorded trip puts another out of a table of fixed size,"
+            found = (
+                "Against replacing one record by another"
+                f"{example if self.unit == PrivacyUnit.TRIP else ''} "
+                f"epsilon is at most {replaced:.3g}."
+            )
+        if self.unit == PrivacyUnit.TRIP:
+            return [found]
+        return [
+            found,
+            "If the table was cut to a fixed number of trips beforehand, one vehicle may have put "
+            "trips of several others out, which is not covered.",
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,6 +81,11 @@ class SynthesisSettings:
         the table, which is thereby declared public.
     neighbors
         A :class:`Neighbors`. A replacement moves counts further, so it buys less.
+    unit
+        A :class:`PrivacyUnit`. A vehicle needs the variable ``owner`` in the table.
+    max_trips_per_vehicle
+        Trips that one vehicle may contribute; the rest are left out. Public, and the noise
+        grows with it. Only for the unit vehicle.
     max_model_mib
         Largest junction tree that the graphical model may reach.
     rounds_per_column
@@ -103,6 +108,8 @@ class SynthesisSettings:
     table: str = Table.PUBLISHED
     n_rows: int | None = None
     neighbors: str = Neighbors.ADD_REMOVE
+    unit: str = PrivacyUnit.TRIP
+    max_trips_per_vehicle: int | None = None
     max_model_mib: float = 8.0
     rounds_per_column: int = 16
     measure_share: float = 0.9
@@ -115,6 +122,9 @@ class SynthesisSettings:
         object.__setattr__(self, "workload", Workload(self.workload))
         _validate.one_of([item.value for item in Neighbors], neighbors=self.neighbors)
         object.__setattr__(self, "neighbors", Neighbors(self.neighbors))
+        _validate.one_of([item.value for item in PrivacyUnit], unit=self.unit)
+        object.__setattr__(self, "unit", PrivacyUnit(self.unit))
+        self._require_bound()
         _validate.one_of([item.value for item in Table], table=self.table)
         object.__setattr__(self, "table", Table(self.table))
         if self.n_rows is not None:
@@ -127,6 +137,18 @@ class SynthesisSettings:
                 f"Expected 0 < measure_share < 1; got measure_share={self.measure_share!r}."
             )
 
+    def _require_bound(self) -> None:
+        """Raise unless vehicles, and they alone, have a bound on their trips."""
+        bound = self.max_trips_per_vehicle
+        if (bound is None) == (self.unit == PrivacyUnit.VEHICLE):
+            raise ValueError(
+                "Expected max_trips_per_vehicle with the unit 'vehicle', and with no other; got "
+                f"unit={str(self.unit)!r}, max_trips_per_vehicle={bound!r}. Choose a number that "
+                "most vehicles do not exceed, without a look at the table."
+            )
+        if bound is not None:
+            _validate.at_least(1, max_trips_per_vehicle=bound)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         values = asdict(self)
@@ -135,6 +157,7 @@ class SynthesisSettings:
             "workload": str(self.workload),
             "table": str(self.table),
             "neighbors": str(self.neighbors),
+            "unit": str(self.unit),
         }
 
     @classmethod

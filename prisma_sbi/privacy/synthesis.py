@@ -16,7 +16,7 @@ from prisma_sbi.privacy.ledger import Ledger
 from prisma_sbi.privacy.noise import NoiseSource, SystemNoise
 from prisma_sbi.privacy.records import bounded_table
 from prisma_sbi.privacy.release import Guarantee, MeasuredMarginal, Release
-from prisma_sbi.privacy.settings import Mechanism, SynthesisSettings
+from prisma_sbi.privacy.settings import Mechanism, PrivacyUnit, SynthesisSettings
 from prisma_sbi.region.record import Region
 
 _LIBRARIES = ("prisma-sbi", "mbi", "opendp", "jax", "numpy")
@@ -46,6 +46,7 @@ def synthesize(
     mechanism ``"none"``              the rows as they are, marked as without guarantee; of a
                                       weighted table one row per trip, drawn by weight
     a trip that weighs too much       ``InputDataError`` before anything is spent
+    unit vehicle without ``owner``    ``InputDataError`` before anything is spent
     noise other than ``SystemNoise``  marked as without guarantee
     value outside the grid            goes to the border bin
     NaN or an unknown vehicle         ``InputDataError`` before anything is spent
@@ -103,7 +104,7 @@ def synthesize(
 
     noise = noise or SystemNoise()
     rho = rho_from_epsilon_delta(settings.epsilon, settings.delta)
-    ledger = Ledger.open(rho)
+    ledger = Ledger.open(rho, hides=private.contribution.text)
     if settings.mechanism == Mechanism.INDEPENDENT:
         fit = fit_independent(private, n_rows=n_rows, ledger=ledger, settings=settings, noise=noise)
     else:
@@ -122,8 +123,10 @@ def synthesize(
         delta=settings.delta,
         rho=rho,
         n_rows=n_rows,
+        unit=private.contribution.unit,
         neighbors=private.contribution.neighbors,
         weight_total=private.contribution.weight_total,
+        max_trips=private.contribution.trips,
     )
     return Release(
         layout=grid,
@@ -181,21 +184,26 @@ def _measured(fit: Fit, grid: TableLayout) -> tuple[MeasuredMarginal, ...]:
 
 
 def _warnings(fit: Fit, settings: SynthesisSettings) -> tuple[str, ...]:
-    """Sentences that a user of the release must read."""
-    if settings.mechanism != Mechanism.AIM:
-        return ()
-    if any(len(item.columns) > 1 for item in fit.measurements):
-        return ()
-    return (
-        "No pair of columns was measured: the budget went into single columns, and all columns "
-        "of the synthetic table are independent of each other"
-        + (
-            ". "
-            if settings.table == Table.ROUTE
-            else ", start and end included; the route table keeps the length of routes. "
+    """Sentences that a user of the release must read; they follow from released facts alone."""
+    found = []
+    if settings.unit == PrivacyUnit.VEHICLE:
+        found.append(
+            f"Of vehicles with more than {settings.max_trips_per_vehicle} trips only that many "
+            "entered: busy vehicles count for less than their share of the trips."
         )
-        + "Raise epsilon, bring more rows, or coarsen the bins.",
-    )
+    pairs = [item for item in fit.measurements if len(item.columns) > 1]
+    if settings.mechanism != Mechanism.INDEPENDENT and not pairs:
+        found.append(
+            "No pair of columns was measured: the budget went into single columns, and all columns "
+            "of the synthetic table are independent of each other"
+            + (
+                ". "
+                if settings.table == Table.ROUTE
+                else ", start and end included; the route table keeps the length of routes. "
+            )
+            + "Raise epsilon, bring more rows, or coarsen the bins."
+        )
+    return tuple(found)
 
 
 def _versions() -> dict[str, str]:

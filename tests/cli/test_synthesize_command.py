@@ -7,6 +7,7 @@ import xarray as xr
 from prisma_sbi.cli import synthesize_command
 from prisma_sbi.encoding import FitStatus, save_fit
 from prisma_sbi.privacy import load_release, rho_from_epsilon_delta
+from prisma_sbi.telemetry import load_traces, save_traces
 from tests.cli.conftest import prisma, prisma_json, refusal
 
 
@@ -62,6 +63,9 @@ def test_explain_knows_triples(city_folder, no_data):
         (["--n-rows", "0"], "n_rows"),
         (["--rows", "mean"], "'map', 'posterior'"),
         (["--neighbors", "cousins"], "'add-remove', 'replace'"),
+        (["--unit", "person"], "'trip', 'vehicle'"),
+        (["--unit", "vehicle"], "max_trips_per_vehicle"),
+        (["--max-trips-per-vehicle", "2"], "max_trips_per_vehicle"),
     ],
 )
 @pytest.mark.parametrize("explain", [True, False])
@@ -132,6 +136,26 @@ def test_posterior_rows_weigh_one_trip(city, city_folder, fleet, tmp_path):
     line = refusal("synthesize", fit, "-o", tmp_path / "other", *options)
     assert "several posterior draws" in line
     assert not (tmp_path / "other").exists()
+
+
+def test_vehicles_are_named_by_the_traces(city, city_folder, fleet, tmp_path):
+    fit = save_fit(posterior_fit(city, fleet, 5), tmp_path / "fit.zarr")
+    ids = np.array([f"car {index // 4}" for index in range(fleet.sizes["trip"])])
+    named = save_traces(fleet.assign(vehicle_id=("trip", ids)), tmp_path / "traces.zarr")
+    options = ["--region", city_folder, "--mechanism", "independent"]
+    options += ["--unit", "vehicle", "--max-trips-per-vehicle", 2]
+    for rows in ("map", "posterior"):
+        out = tmp_path / rows
+        found = prisma_json(
+            "synthesize", fit, "-o", out, "--traces", named, "--rows", rows, *options
+        )
+        assert found["n_rows"] == 2 * 6  # one of 24 trips has no fit, and each car has four
+        assert "one vehicle with all of its trips, of which at most 2" in found["statement"]
+    line = refusal("synthesize", fit, "-o", tmp_path / "other", *options)
+    assert "--traces" in line
+    few = save_traces(load_traces(named).isel(trip=slice(5)), tmp_path / "few.zarr")
+    line = refusal("synthesize", fit, "-o", tmp_path / "other", "--traces", few, *options)
+    assert "not there" in line
 
 
 @pytest.mark.slow

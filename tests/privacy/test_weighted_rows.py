@@ -32,7 +32,7 @@ from prisma_sbi.privacy.coded import CodedTable
 from prisma_sbi.privacy.contribution import Contribution
 from prisma_sbi.privacy.ledger import gaussian_rho
 from prisma_sbi.privacy.records import bounded_table
-from prisma_sbi.privacy.settings import Neighbors
+from prisma_sbi.privacy.settings import Neighbors, PrivacyUnit
 from prisma_sbi.region import demo_region
 from tests.descriptors.tiny import random_table
 from tests.privacy.test_noise import P_MIN, variance_test
@@ -236,7 +236,7 @@ def test_a_replaced_trip_moves_nothing_further_than_its_bound(n_trips, seed):
 @pytest.mark.parametrize("neighbors", list(Neighbors))
 def test_stated_bounds_are_reached(neighbors):
     """A smaller bound would be wrong: all rows of a trip in one cell, those of another apart."""
-    bound = Contribution(weight_total=5, trips=3, neighbors=neighbors)
+    bound = Contribution(unit=PrivacyUnit.VEHICLE, weight_total=5, trips=3, neighbors=neighbors)
     codes = np.array([[0] * 7, [1] * 7])
     weights = [np.array([15, 0]), np.array([0, 15 if neighbors == Neighbors.REPLACE else 0])]
     one, other = (
@@ -367,7 +367,7 @@ def test_release_of_weighted_rows_says_so_and_survives_the_disk(tmp_path):
     text = release.guarantee_text()
     assert "weighted rows that together weigh at most one trip, in units of 1/64" in text
     assert "replace one record by another; one record is one trip" in text
-    assert "only among tables of the same size" in text
+    assert "only among tables with equally many trips" in text
     again = load_release(save_release(release, tmp_path / "release"))
     assert again.guarantee == release.guarantee
     assert again.settings == release.settings
