@@ -19,6 +19,7 @@ ORDER = (
     "decoding",
     "baselines",
     "evaluation",
+    "audit",
     "pipeline",
     "cli",
 )

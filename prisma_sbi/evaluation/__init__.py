@@ -11,6 +11,7 @@ from prisma_sbi.evaluation.frechet import (
     gaussian_frechet_distance,
     gaussian_from_covariance,
 )
+from prisma_sbi.evaluation.nearness import Interval, Nearness, nearness
 from prisma_sbi.evaluation.plot_curves import plot_mean_acf, plot_power_spectrum
 from prisma_sbi.evaluation.plot_places import plot_places
 from prisma_sbi.evaluation.plot_recovery import plot_recovery
@@ -39,6 +40,8 @@ __all__ = [
     "Floor",
     "Floors",
     "GaussianFit",
+    "Interval",
+    "Nearness",
     "ParameterRecovery",
     "Population",
     "PrecisionRecall",
@@ -56,6 +59,7 @@ __all__ = [
     "gaussian_frechet_distance",
     "gaussian_from_covariance",
     "metrics_json",
+    "nearness",
     "plot_mean_acf",
     "plot_places",
     "plot_power_levels",
