@@ -60,7 +60,7 @@ def synthesize(
         typer.Option("-o", "--output", help="Folder of the release; not needed with --explain."),
     ] = None,
     mechanism: Annotated[
-        str, typer.Option(help="aim, independent, or none (no guarantee).")
+        str, typer.Option(help="aim, mst, independent, or none (no guarantee).")
     ] = "aim",
     epsilon: Annotated[float, typer.Option(help="Privacy budget of this release.")] = 0.5,
     delta: Annotated[float, typer.Option(help="Probability that the guarantee fails.")] = 1e-5,

@@ -57,6 +57,7 @@ def fit_independent(
     ledger: Ledger,
     settings: SynthesisSettings,
     noise: NoiseSource,
+    progress: Progress | None = None,
 ) -> Fit:
     r"""Fit every column on its own, the whole budget in equal parts.
 
@@ -77,6 +78,9 @@ def fit_independent(
     for column in range(n_columns):
         ledger, new = measure(table, (column,), share.stddev, ledger, noise)
         measurements = merge(measurements, new)
+        if progress is not None:
+            share_spent = ledger.used / ledger.budget
+            progress(share_spent, f"measured column {column} at stddev {new.stddev:.3g}")
     model = fit_model(
         measurements,
         shape=table.shape,

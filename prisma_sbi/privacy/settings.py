@@ -13,6 +13,8 @@ class Mechanism(StrEnum):
 
     AIM = "aim"
     """Adaptive and iterative mechanism: pairs or triples where the budget allows."""
+    MST = "mst"
+    """Maximum spanning tree: one tree of pairs, whatever the budget. A simple rival of AIM."""
     INDEPENDENT = "independent"
     """Noisy one-way marginals; every column is drawn on its own."""
     NONE = "none"
@@ -73,7 +75,7 @@ class SynthesisSettings:
         Budget; converted to zCDP by the bound of Canonne, Kamath and Steinke. Not used
         without a mechanism.
     workload
-        A :class:`Workload`.
+        A :class:`Workload`, for AIM.
     table
         A :class:`~prisma_sbi.descriptors.Table`.
     n_rows
@@ -91,7 +93,7 @@ class SynthesisSettings:
     rounds_per_column
         AIM plans for this many rounds per column before it anneals.
     measure_share
-        Share of the budget for measuring; the rest selects.
+        AIM's share of the budget for measuring; the rest selects.
     estimation_iterations
         Mirror-descent steps after each round; the last estimation takes four times as many.
 

@@ -12,13 +12,20 @@ from prisma_sbi.descriptors.table import require_descriptor_table
 from prisma_sbi.descriptors.weighted import pick_one_row
 from prisma_sbi.privacy.accounting import rho_from_epsilon_delta
 from prisma_sbi.privacy.aim import Fit, Progress, fit_aim, fit_independent
+from prisma_sbi.privacy.candidates import expected_noise
 from prisma_sbi.privacy.ledger import Ledger
+from prisma_sbi.privacy.mst import fit_mst
 from prisma_sbi.privacy.noise import NoiseSource, SystemNoise
 from prisma_sbi.privacy.records import bounded_table
 from prisma_sbi.privacy.release import Guarantee, MeasuredMarginal, Release
 from prisma_sbi.privacy.settings import Mechanism, PrivacyUnit, SynthesisSettings
 from prisma_sbi.region.record import Region
 
+_MECHANISMS = {
+    Mechanism.AIM: fit_aim,
+    Mechanism.MST: fit_mst,
+    Mechanism.INDEPENDENT: fit_independent,
+}
 _LIBRARIES = ("prisma-sbi", "mbi", "opendp", "jax", "numpy")
 
 
@@ -105,17 +112,10 @@ def synthesize(
     noise = noise or SystemNoise()
     rho = rho_from_epsilon_delta(settings.epsilon, settings.delta)
     ledger = Ledger.open(rho, hides=private.contribution.text)
-    if settings.mechanism == Mechanism.INDEPENDENT:
-        fit = fit_independent(private, n_rows=n_rows, ledger=ledger, settings=settings, noise=noise)
-    else:
-        fit = fit_aim(
-            private,
-            n_rows=n_rows,
-            ledger=ledger,
-            settings=settings,
-            noise=noise,
-            progress=progress,
-        )
+    mechanism = _MECHANISMS[Mechanism(settings.mechanism)]
+    fit = mechanism(
+        private, n_rows=n_rows, ledger=ledger, settings=settings, noise=noise, progress=progress
+    )
     # Only this class draws unpredictable noise; a subclass may do anything.
     is_private = type(noise) is SystemNoise
     guarantee = Guarantee(
@@ -192,6 +192,15 @@ def _warnings(fit: Fit, settings: SynthesisSettings) -> tuple[str, ...]:
             "entered: busy vehicles count for less than their share of the trips."
         )
     pairs = [item for item in fit.measurements if len(item.columns) > 1]
+    noisy = [
+        item for item in pairs if expected_noise(item.stddev, len(item.values)) > fit.model.n_rows
+    ]
+    if settings.mechanism == Mechanism.MST and noisy:
+        found.append(
+            f"The noise on {len(noisy)} of the {len(pairs)} measured pairs is larger than the "
+            f"{fit.model.n_rows} rows together, so their dependence is mostly noise. Raise "
+            "epsilon, bring more rows, coarsen the bins, or use AIM, which then measures less."
+        )
     if settings.mechanism != Mechanism.INDEPENDENT and not pairs:
         found.append(
             "No pair of columns was measured: the budget went into single columns, and all columns "

@@ -57,7 +57,7 @@ def test_explain_knows_triples(city_folder, no_data):
         (["--epsilon", "inf"], "epsilon"),
         (["--delta", "1"], "delta"),
         (["--delta", "0"], "delta"),
-        (["--mechanism", "magic"], "'aim', 'independent', 'none'"),
+        (["--mechanism", "magic"], "'aim', 'mst', 'independent', 'none'"),
         (["--workload", "quads"], "'pairs', 'triples'"),
         (["--table", "kitchen"], "table"),
         (["--n-rows", "0"], "n_rows"),
