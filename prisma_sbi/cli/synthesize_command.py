@@ -70,8 +70,11 @@ def synthesize(
         str, typer.Option(help="map: one row per trip. posterior: its draws, weighted.")
     ] = "map",
     n_rows: Annotated[
-        int | None,
-        typer.Option(help="Rows to release, a public number.", show_default="number of trips"),
+        str | None,
+        typer.Option(
+            help="Rows to release, a public number; or private: measured under the budget.",
+            show_default="number of trips",
+        ),
     ] = None,
     neighbors: Annotated[
         str, typer.Option(help="add-remove or replace: tables that look alike.")
@@ -100,13 +103,15 @@ def synthesize(
         delta=delta,
         workload=workload,
         table=table,
-        n_rows=n_rows,
+        n_rows=_count(n_rows),
         neighbors=neighbors,
         unit=unit,
         max_trips_per_vehicle=max_trips_per_vehicle,
     )
     if explain:
-        _explain(region, settings, n_rows=n_rows or PLAN_ROWS, as_json=as_json)
+        given = settings.n_rows
+        planned = given if isinstance(given, int) else PLAN_ROWS
+        _explain(region, settings, n_rows=planned, as_json=as_json)
         return
     if fit is None or output is None:
         raise ValueError(
@@ -126,6 +131,14 @@ def synthesize(
         )
     save_release(release, output)
     _show_release(release, output, as_json=as_json)
+
+
+def _count(text: str | None) -> int | str | None:
+    """A number if the text is one; what else it may be is for the settings to say."""
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        return text
 
 
 def _settings(**options: Any) -> SynthesisSettings:

@@ -28,11 +28,13 @@ class Guarantee:
     neighbors
         Which two tables cannot be told apart.
     n_rows
-        Number of rows of the release, public by assumption.
+        Number of rows of the release; public by assumption unless ``n_rows_stddev`` is given.
     weight_total
         Units of weight in one trip; one unless a trip entered as several weighted rows.
     max_trips
         Trips in one record; one unless the unit is a vehicle.
+    n_rows_stddev
+        Noise with which the number of trips was measured, or None if it is public.
     """
 
     epsilon: float
@@ -43,6 +45,7 @@ class Guarantee:
     neighbors: Neighbors = Neighbors.ADD_REMOVE
     weight_total: int = 1
     max_trips: int = 1
+    n_rows_stddev: float | None = None
 
     @property
     def text(self) -> str:
@@ -57,8 +60,7 @@ class Guarantee:
                 "once.",
                 *self._weights_text(),
                 *self._replacement_text(),
-                f"The number of rows, {self.n_rows}, is public: it was fixed in advance or is "
-                "declared so, and is not protected.",
+                self._rows_text(),
                 "Region, bins and settings are public, chosen without a look at the private table. "
                 "The guarantee covers this release; another one from the same trips adds its own "
                 "cost.",
@@ -73,6 +75,19 @@ class Guarantee:
         return (
             f"vehicle with all of its trips, of which at most {self.max_trips} entered, picked by "
             "a digest of their names"
+        )
+
+    def _rows_text(self) -> str:
+        """Where the number of rows comes from."""
+        if self.n_rows_stddev is None:
+            return (
+                f"The number of rows, {self.n_rows}, is public: it was fixed in advance or is "
+                "declared so, and is not protected."
+            )
+        return (
+            f"The number of trips is protected like everything else: the {self.n_rows} rows are a "
+            f"measurement of it, with noise of standard deviation {self.n_rows_stddev:.3g}, paid "
+            "from the same budget."
         )
 
     def _weights_text(self) -> list[str]:

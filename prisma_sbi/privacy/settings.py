@@ -7,6 +7,9 @@ from typing import Any
 from prisma_sbi import _validate
 from prisma_sbi.descriptors.registry import Table
 
+PRIVATE = "private"
+"""In place of a number of rows: measure it under the budget."""
+
 
 class Mechanism(StrEnum):
     """How a table is synthesized."""
@@ -79,8 +82,11 @@ class SynthesisSettings:
     table
         A :class:`~prisma_sbi.descriptors.Table`.
     n_rows
-        Rows to draw, a **public** number fixed in advance; by default the number of rows of
-        the table, which is thereby declared public.
+        Rows to draw, a **public** number fixed in advance; by default the number of trips in
+        the table, which is thereby declared public. ``"private"`` spends ``count_share`` of the
+        budget on measuring that number.
+    count_share
+        Share of the budget for a private number of rows; not used otherwise.
     neighbors
         A :class:`Neighbors`. A replacement moves counts further, so it buys less.
     unit
@@ -108,7 +114,8 @@ class SynthesisSettings:
     delta: float = 1e-5
     workload: str = Workload.PAIRS
     table: str = Table.PUBLISHED
-    n_rows: int | None = None
+    n_rows: int | str | None = None
+    count_share: float = 0.02
     neighbors: str = Neighbors.ADD_REMOVE
     unit: str = PrivacyUnit.TRIP
     max_trips_per_vehicle: int | None = None
@@ -129,15 +136,26 @@ class SynthesisSettings:
         self._require_bound()
         _validate.one_of([item.value for item in Table], table=self.table)
         object.__setattr__(self, "table", Table(self.table))
-        if self.n_rows is not None:
-            _validate.at_least(1, n_rows=self.n_rows)
+        self._require_rows()
         _validate.positive(max_model_mib=self.max_model_mib)
         _validate.at_least(1, rounds_per_column=self.rounds_per_column)
         _validate.at_least(1, estimation_iterations=self.estimation_iterations)
-        if not 0 < self.measure_share < 1:
-            raise ValueError(
-                f"Expected 0 < measure_share < 1; got measure_share={self.measure_share!r}."
-            )
+        for name in ("measure_share", "count_share"):
+            share = getattr(self, name)
+            if not 0 < share < 1:
+                raise ValueError(f"Expected 0 < {name} < 1; got {name}={share!r}.")
+
+    def _require_rows(self) -> None:
+        """Raise unless the rows are a number, left open, or private under a mechanism."""
+        if isinstance(self.n_rows, str):
+            _validate.one_of([PRIVATE], n_rows=self.n_rows)
+            if self.mechanism == Mechanism.NONE:
+                raise ValueError(
+                    f"Expected a mechanism with n_rows={PRIVATE!r}; got 'none', which hides no "
+                    "number. Leave n_rows out."
+                )
+        elif self.n_rows is not None:
+            _validate.at_least(1, n_rows=self.n_rows)
 
     def _require_bound(self) -> None:
         """Raise unless vehicles, and they alone, have a bound on their trips."""

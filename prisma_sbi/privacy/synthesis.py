@@ -12,6 +12,7 @@ from prisma_sbi.descriptors.table import require_descriptor_table
 from prisma_sbi.descriptors.weighted import pick_one_row
 from prisma_sbi.privacy.accounting import rho_from_epsilon_delta
 from prisma_sbi.privacy.aim import Fit, Progress, fit_aim, fit_independent
+from prisma_sbi.privacy.asking import count_trips
 from prisma_sbi.privacy.candidates import expected_noise
 from prisma_sbi.privacy.ledger import Ledger
 from prisma_sbi.privacy.mst import fit_mst
@@ -45,7 +46,8 @@ def synthesize(
     marginals, the ledger. The release is :math:`\rho`-zCDP and hence
     :math:`(\epsilon, \delta)`-DP, with :math:`\rho` from
     :func:`~prisma_sbi.privacy.accounting.rho_from_epsilon_delta`.
-    Assumes that the number of rows drawn, the layout and the settings are public.
+    Assumes that the layout and the settings are public, and the number of rows drawn unless
+    ``settings.n_rows`` is ``"private"``.
 
     ================================= ==================================================
     Case                              Result
@@ -58,6 +60,7 @@ def synthesize(
     value outside the grid            goes to the border bin
     NaN or an unknown vehicle         ``InputDataError`` before anything is spent
     empty table, ``n_rows`` given     ``n_rows`` rows of noise, the same guarantee
+    empty table, ``n_rows`` private   at least one row, the same guarantee
     empty table, ``n_rows`` not given ``InputDataError``
     ================================= ==================================================
 
@@ -105,13 +108,17 @@ def synthesize(
             f"derived from {found or 'an unknown region'}. Encode the trips with this region."
         )
     private, n_trips = bounded_table(table, grid, settings)
-    n_rows = _public_rows(n_trips, settings)
+    n_rows, n_rows_stddev = _public_rows(n_trips, settings), None
     if settings.mechanism == Mechanism.NONE:
         return _unprotected(table, grid, settings, seed)
 
     noise = noise or SystemNoise()
     rho = rho_from_epsilon_delta(settings.epsilon, settings.delta)
     ledger = Ledger.open(rho, hides=private.contribution.text)
+    if n_rows is None:
+        ledger, n_rows, n_rows_stddev = count_trips(
+            n_trips, private.contribution, settings.count_share, ledger, noise
+        )
     mechanism = _MECHANISMS[Mechanism(settings.mechanism)]
     fit = mechanism(
         private, n_rows=n_rows, ledger=ledger, settings=settings, noise=noise, progress=progress
@@ -127,6 +134,7 @@ def synthesize(
         neighbors=private.contribution.neighbors,
         weight_total=private.contribution.weight_total,
         max_trips=private.contribution.trips,
+        n_rows_stddev=n_rows_stddev,
     )
     return Release(
         layout=grid,
@@ -142,8 +150,10 @@ def synthesize(
     )
 
 
-def _public_rows(n_trips: int, settings: SynthesisSettings) -> int:
-    """Rows to draw: given, or the number of trips, which is thereby declared public."""
+def _public_rows(n_trips: int, settings: SynthesisSettings) -> int | None:
+    """Rows to draw: given, or the number of trips, thereby declared public; None if private."""
+    if isinstance(settings.n_rows, str):
+        return None
     if settings.n_rows is None and n_trips == 0:
         raise InputDataError(
             "Expected at least one row in the descriptor table; got none. "

@@ -61,6 +61,8 @@ def test_explain_knows_triples(city_folder, no_data):
         (["--workload", "quads"], "'pairs', 'triples'"),
         (["--table", "kitchen"], "table"),
         (["--n-rows", "0"], "n_rows"),
+        (["--n-rows", "many"], "'private'"),
+        (["--n-rows", "private", "--mechanism", "none"], "n_rows"),
         (["--rows", "mean"], "'map', 'posterior'"),
         (["--neighbors", "cousins"], "'add-remove', 'replace'"),
         (["--unit", "person"], "'trip', 'vehicle'"),
@@ -132,6 +134,8 @@ def test_posterior_rows_weigh_one_trip(city, city_folder, fleet, tmp_path):
     assert "weighted rows" in found["statement"]
     plain = prisma_json("synthesize", fit, "-o", tmp_path / "plain", *options[:-2])
     assert "weighted rows" not in plain["statement"]
+    counted = prisma_json("synthesize", fit, "-o", tmp_path / "n", *options, "--n-rows", "private")
+    assert f"the {counted['n_rows']} rows are a measurement" in counted["statement"]
     save_fit(posterior_fit(city, fleet, 1), fit)
     line = refusal("synthesize", fit, "-o", tmp_path / "other", *options)
     assert "several posterior draws" in line
