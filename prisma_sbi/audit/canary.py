@@ -5,10 +5,13 @@ import xarray as xr
 
 from prisma_sbi import _validate
 from prisma_sbi._errors import InputDataError
-from prisma_sbi.descriptors import TableLayout
-from prisma_sbi.privacy import Neighbors
+from prisma_sbi.descriptors import TableLayout, is_weighted
+from prisma_sbi.descriptors.weighted import OWNER, SOURCE, WEIGHT
+from prisma_sbi.privacy import Neighbors, PrivacyUnit, SynthesisSettings
 
 _NAME = "canary"
+_EXCESS = 4
+"""A canary vehicle has this many times the trips that may enter."""
 
 
 def choose_canary(
@@ -58,23 +61,38 @@ def choose_canary(
     return candidates.isel(trip=[best]).assign_coords(trip=[_NAME])
 
 
-def neighbor_with(table: xr.Dataset, canary: xr.Dataset, neighbors: Neighbors) -> xr.Dataset:
-    """A neighboring table that holds the canary.
+def neighbor_with(table: xr.Dataset, canary: xr.Dataset, settings: SynthesisSettings) -> xr.Dataset:
+    """A neighboring table, by the unit and the relation of the settings, with the canary.
 
     Parameters
     ----------
     table
-        At least one row.
+        At least one row, plain or weighted.
     canary
         From :func:`choose_canary`.
-    neighbors
-        Whether the canary is added, or takes the place of the last row.
+    settings
+        Whether the canary is added or takes the place of the last record, and whether a record
+        is a trip or a vehicle. A canary vehicle comes with four times as many equal trips as
+        may enter, so that a forgotten bound shows.
 
     Returns
     -------
     neighbor
-        The canary is its last row.
+        The trips of the canary are its last rows; in a weighted table each has full weight.
     """
-    kept = table.isel(trip=slice(0, -1)) if neighbors == Neighbors.REPLACE else table
-    joined = xr.concat([kept, canary], dim="trip", data_vars="minimal", coords="minimal")
+    is_vehicle = settings.unit == PrivacyUnit.VEHICLE
+    n_trips = _EXCESS * (settings.max_trips_per_vehicle or 1) if is_vehicle else 1
+    names = np.array([f"{_NAME}/{row}" for row in range(n_trips)])
+    rows = canary.isel(trip=np.zeros(n_trips, dtype=int)).assign_coords(trip=names)
+    if OWNER in table:
+        rows[OWNER] = ("trip", np.full(n_trips, _NAME))
+    if is_weighted(table):
+        weight = np.full(n_trips, table.attrs["weight_total"], dtype=table[WEIGHT].dtype)
+        rows = rows.assign({WEIGHT: ("trip", weight), SOURCE: ("trip", names)})
+    kept = table
+    if settings.neighbors == Neighbors.REPLACE:
+        record = OWNER if is_vehicle else SOURCE if is_weighted(table) else "trip"
+        of_row = table[record].values
+        kept = table.isel(trip=of_row != of_row[-1])
+    joined = xr.concat([kept, rows], dim="trip", data_vars="minimal", coords="minimal")
     return joined.assign_attrs(table.attrs)

@@ -42,7 +42,7 @@ class AuditResult:
     n_runs
         Runs with the canary; as many were made without.
     n_records
-        Records in the table without the canary.
+        Trips in the table without the canary.
     noise
         Source of the noise.
     epsilon_attack, rho_attack

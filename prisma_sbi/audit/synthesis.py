@@ -12,12 +12,13 @@ from prisma_sbi.audit.canary import choose_canary, neighbor_with
 from prisma_sbi.audit.record import AuditResult, Claim, judge
 from prisma_sbi.audit.statistics import TraceView, row_statistics
 from prisma_sbi.decoding.decode import decode
-from prisma_sbi.descriptors import TableLayout, make_layout
+from prisma_sbi.descriptors import TableLayout, is_weighted, make_layout
+from prisma_sbi.descriptors.weighted import OWNER, SOURCE
 from prisma_sbi.encoding import descriptor_table, encode
 from prisma_sbi.privacy import (
     Mechanism,
-    Neighbors,
     NoiseSource,
+    PrivacyUnit,
     Release,
     SynthesisSettings,
     SystemNoise,
@@ -53,8 +54,8 @@ def audit_synthesis(
         The table without the canary. What the audit says depends on it without
         protection, so a simulated or public one is the better choice.
     settings
-        How to synthesize. Both worlds release as many rows as ``table`` has, unless the
-        settings say otherwise: the number is public.
+        How to synthesize, and what a record is. Both worlds release as many rows as ``table``
+        has trips, unless the settings say otherwise: the number is public.
     n_runs
         Releases with the canary, and as many without.
     noise
@@ -208,7 +209,7 @@ def _audit(
 ) -> AuditResult:
     """Release both tables many times and judge what an attacker sees."""
     _validate.at_least(4, n_runs=n_runs)
-    n_records = table.sizes["trip"]
+    n_records = len(np.unique(table[SOURCE if is_weighted(table) else "trip"].values))
     if settings.mechanism == Mechanism.NONE:
         raise ValueError(
             "Expected a mechanism that claims something; got 'none', which claims nothing."
@@ -220,8 +221,9 @@ def _audit(
         )
     settings = replace(settings, n_rows=settings.n_rows or n_records)
     source = noise or SystemNoise()
-    neighbor = neighbor_with(table, canary, Neighbors(settings.neighbors))
-    worlds = {False: table, True: neighbor}
+    if settings.unit == PrivacyUnit.VEHICLE and OWNER not in table:
+        table = table.assign({OWNER: ("trip", table["trip"].values)})  # a vehicle for each trip
+    worlds = {False: table, True: neighbor_with(table, canary, settings)}
     found: dict[bool, list[dict[str, float]]] = {False: [], True: []}
     for row in range(n_runs):
         for has_canary, world in worlds.items():

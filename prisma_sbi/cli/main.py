@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from prisma_sbi.cli import (
+    audit_command,
     region_commands,
     run_commands,
     stage_commands,
@@ -16,6 +17,7 @@ from prisma_sbi.cli.errors import GuardedGroup
 
 WHOLE, INPUTS = "Everything at once", "Inputs, before the stages"
 STAGES = "One stage at a time, in this order"
+CHECKS = "Checks of the guarantee"
 
 app = typer.Typer(
     cls=GuardedGroup,
@@ -44,6 +46,9 @@ app.command(
 app.command(
     rich_help_panel=STAGES, epilog="Example: prisma evaluate real.zarr synthetic.zarr -o scores"
 )(stage_commands.evaluate)
+app.command(
+    rich_help_panel=CHECKS, epilog="Example: prisma audit --epsilon 0.5 --runs 100 -o audit.json"
+)(audit_command.audit)
 
 
 def _show_version(*, asked: bool) -> None:

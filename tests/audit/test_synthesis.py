@@ -12,9 +12,10 @@ from prisma_sbi.descriptors import (
     DESCRIPTORS,
     grid_from_region,
     make_descriptor_table,
+    make_weighted_table,
     route_table,
 )
-from prisma_sbi.privacy import Neighbors, SynthesisSettings
+from prisma_sbi.privacy import Neighbors, SynthesisSettings, records
 from prisma_sbi.region import builtin_pool, demo_region
 from prisma_sbi.simulator.fleet import simulate_fleet
 from tests.audit.broken import ForgottenColumn, NarrowNoise
@@ -41,11 +42,11 @@ def test_canary_sits_in_an_empty_cell_far_from_the_rows(layout):
     single = [choose_canary(layout, table, seed=seed, n_candidates=1) for seed in range(5)]
     others = [np.sum(rows == layout.discretize(each)) for each in single]
     assert shared <= min(others)
-    with_canary = neighbor_with(table, canary, Neighbors.ADD_REMOVE)
+    with_canary = neighbor_with(table, canary, settings(1.0))
     assert with_canary.sizes["trip"] == table.sizes["trip"] + 1
-    assert with_canary["trip"].values[-1] == "canary"
+    assert str(with_canary["trip"].values[-1]).startswith("canary")
     np.testing.assert_array_equal(layout.discretize(with_canary)[:-1], rows)
-    replaced = neighbor_with(table, canary, Neighbors.REPLACE)
+    replaced = neighbor_with(table, canary, replace(settings(1.0), neighbors=Neighbors.REPLACE))
     assert replaced.sizes == table.sizes
     np.testing.assert_array_equal(layout.discretize(replaced)[-1], code[0])
     np.testing.assert_array_equal(layout.discretize(replaced)[:-1], rows[:-1])
@@ -81,6 +82,50 @@ def test_honest_release_is_not_caught():
     assert found.noise == "SystemNoise"
     assert seen == list(range(1, 101))
     json.dumps(found.to_dict())
+
+
+def test_canary_vehicle_brings_more_trips_than_may_enter():
+    vehicles = replace(settings(1.0), unit="vehicle", max_trips_per_vehicle=3)
+    owned = TABLE.assign(owner=("trip", np.repeat(np.arange(50).astype(str), 4)))
+    canary = choose_canary(GRID, TABLE)
+    added = neighbor_with(owned, canary, vehicles)
+    assert added.sizes["trip"] == 212
+    assert np.sum(added["owner"].values == "canary") == 12
+    replaced = neighbor_with(owned, canary, replace(vehicles, neighbors=Neighbors.REPLACE))
+    assert replaced.sizes["trip"] == 208
+    assert "49" not in replaced["owner"].values
+
+
+def test_canary_in_a_weighted_table_has_full_weight():
+    columns = {name: np.repeat(TABLE[name].values[:20], 2) for name in DESCRIPTORS}
+    table = make_weighted_table(
+        columns,
+        source=np.repeat(np.arange(20), 2),
+        weight=np.ones(40),
+        weight_total=8,
+        region_fingerprint=REGION.fingerprint,
+    )
+    canary = choose_canary(GRID, table)
+    added = neighbor_with(table, canary, settings(1.0))
+    assert added.sizes["trip"] == 41
+    assert added["weight"].values[-1] == 8
+    replaced = neighbor_with(table, canary, replace(settings(1.0), neighbors=Neighbors.REPLACE))
+    assert replaced.sizes["trip"] == 39
+    found = audit_synthesis(REGION, table, settings(1.0), n_runs=10, confidence=0.999)
+    assert found.n_records == 20
+    assert not found.caught
+
+
+@pytest.mark.slow
+def test_vehicles_whose_trips_are_not_bounded_are_caught(monkeypatch):
+    """Twelve trips of the canary enter where the price was for three: 200 runs show it."""
+    vehicles = replace(settings(4.0), unit="vehicle", max_trips_per_vehicle=3)
+    honest = audit_synthesis(REGION, TABLE, vehicles, n_runs=40, confidence=0.999)
+    assert not honest.caught
+    monkeypatch.setattr(
+        records, "bound_trips", lambda owner, *_, **__: np.ones(len(owner), dtype=bool)
+    )
+    assert audit_synthesis(REGION, TABLE, vehicles, n_runs=200).caught
 
 
 def test_release_that_hides_a_replacement_is_not_caught():
