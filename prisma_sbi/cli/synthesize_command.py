@@ -13,6 +13,7 @@ from prisma_sbi import _validate
 from prisma_sbi._errors import InputDataError
 from prisma_sbi.cli.console import (
     note,
+    print_facts,
     print_json,
     print_table,
     progress_bar,
@@ -22,7 +23,12 @@ from prisma_sbi.cli.console import (
 )
 from prisma_sbi.cli.options import Force, Json, RegionOption
 from prisma_sbi.cli.output import RELEASE, fresh_output
-from prisma_sbi.descriptors import is_weighted, make_layout, table_from_draws
+from prisma_sbi.descriptors import (
+    DEFAULT_WEIGHT_TOTAL,
+    is_weighted,
+    make_layout,
+    table_from_draws,
+)
 from prisma_sbi.encoding import FitStatus, descriptor_table, load_fit
 from prisma_sbi.privacy import (
     Mechanism,
@@ -111,7 +117,7 @@ def synthesize(
     if explain:
         given = settings.n_rows
         planned = given if isinstance(given, int) else PLAN_ROWS
-        _explain(region, settings, n_rows=planned, as_json=as_json)
+        _explain(region, settings, Rows(rows), n_rows=planned, as_json=as_json)
         return
     if fit is None or output is None:
         raise ValueError(
@@ -210,7 +216,9 @@ def _show_release(release: Release, output: Path, *, as_json: bool) -> None:
     note(release.guarantee_text())
 
 
-def _explain(region: Path, settings: SynthesisSettings, *, n_rows: int, as_json: bool) -> None:
+def _explain(
+    region: Path, settings: SynthesisSettings, rows: Rows, *, n_rows: int, as_json: bool
+) -> None:
     """What a budget can pay for, from public numbers."""
     if settings.mechanism == Mechanism.NONE:
         raise ValueError(
@@ -218,31 +226,71 @@ def _explain(region: Path, settings: SynthesisSettings, *, n_rows: int, as_json:
             "nothing and guarantees nothing. Use --mechanism aim."
         )
     plan = plan_synthesis(
-        make_layout(str(settings.table), load_region(region)), settings, n_rows=n_rows
+        make_layout(str(settings.table), load_region(region)),
+        settings,
+        n_rows=n_rows,
+        weight_total=DEFAULT_WEIGHT_TOTAL if rows == Rows.POSTERIOR else 1,
     )
-    _show_plan(plan, settings, n_rows=n_rows, as_json=as_json)
-
-
-def _show_plan(
-    plan: pd.DataFrame, settings: SynthesisSettings, *, n_rows: int, as_json: bool
-) -> None:
-    """What a budget can pay for."""
-    rows = plan.to_dict("records")
     if as_json:
-        records = [
-            {
-                "columns": list(row["columns"]),
-                "cells": int(row["n_cells"]),
-                "noise": float(row["noise_share_best"]),
-                "fits": bool(row["fits"]),
-                "affordable": bool(row["affordable"]),
-            }
-            for row in rows
-        ]
-        print_json(
-            {**settings.to_dict(), "n_rows": n_rows, "rho": plan.attrs["rho"], "plan": records}
-        )
+        _print_plan(plan, settings, rows, n_rows=n_rows)
         return
+    print_facts("The release", _facts(plan, settings, rows))
+    _show_plan(plan, settings, n_rows=n_rows)
+    note(f"It would say: {plan.attrs['statement']}")
+
+
+def _print_plan(
+    plan: pd.DataFrame, settings: SynthesisSettings, rows: Rows, *, n_rows: int
+) -> None:
+    """The plan as one JSON object."""
+    records = [
+        {
+            "columns": list(row["columns"]),
+            "cells": int(row["n_cells"]),
+            "noise": float(row["noise_share_best"]),
+            "fits": bool(row["fits"]),
+            "affordable": bool(row["affordable"]),
+        }
+        for row in plan.to_dict("records")
+    ]
+    names = ("rho", "hides", "stddev_first", "stddev_best", "count_stddev", "statement")
+    print_json(
+        {
+            **settings.to_dict(),
+            "rows": str(rows),
+            "planned_rows": n_rows,
+            **{name: plan.attrs[name] for name in names},
+            "plan": records,
+        }
+    )
+
+
+def _facts(plan: pd.DataFrame, settings: SynthesisSettings, rows: Rows) -> dict[str, str]:
+    """What is promised and how it is kept, a line each."""
+    spending = {
+        Mechanism.AIM: "marginals are chosen one by one and measured, until all is spent",
+        Mechanism.MST: "a third each for single columns, choosing pairs, and the pairs",
+        Mechanism.INDEPENDENT: "single columns, in equal parts",
+    }
+    first, best = plan.attrs["stddev_first"], plan.attrs["stddev_best"]
+    noise = f"{first:.3g}" if first == best else f"{first:.3g} at first, {best:.3g} at best"
+    counted = plan.attrs["count_stddev"]
+    share = f"{settings.count_share:.3g}"
+    return {
+        "hidden": plan.attrs["hides"],
+        "mechanism": f"{settings.mechanism}: {spending[Mechanism(settings.mechanism)]}",
+        "a trip is": "one row"
+        if rows == Rows.MAP
+        else f"its posterior draws, with weights in units of 1/{DEFAULT_WEIGHT_TOTAL}",
+        "noise": f"{noise} trips on a cell of a single column",
+        "rows": "a public number"
+        if counted is None
+        else f"measured with noise of {counted:.3g} trips, for {share} of the budget",
+    }
+
+
+def _show_plan(plan: pd.DataFrame, settings: SynthesisSettings, *, n_rows: int) -> None:
+    """What a budget can pay for."""
     print_table(
         f"What epsilon = {settings.epsilon:g} can pay for with {n_rows:,} rows",
         {
@@ -260,13 +308,14 @@ def _show_plan(
                 "fits": "yes" if row["fits"] else "no",
                 "affordable": "yes" if row["affordable"] else "no",
             }
-            for row in rows
+            for row in plan.to_dict("records")
         ],
     )
+    best = " if one round got the whole budget" if settings.mechanism == Mechanism.AIM else ""
     results.print(
         f"rho = {plan.attrs['rho']:.4g} for epsilon = {settings.epsilon:g}, delta = "
         f"{settings.delta:g}. No data was read.\n"
-        "Noise: expected L1 error if one round got the whole budget; below 1 is\n"
-        "affordable. Fits: the model stays small enough.",
+        f"Noise: expected L1 error{best};\n"
+        "below 1 is affordable. Fits: the model stays small enough.",
         style="dim",
     )

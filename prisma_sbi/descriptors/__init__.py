@@ -11,6 +11,7 @@ from prisma_sbi.descriptors.table import (
     require_descriptor_table,
 )
 from prisma_sbi.descriptors.weighted import (
+    DEFAULT_WEIGHT_TOTAL,
     is_weighted,
     make_weighted_table,
     pick_one_row,
@@ -18,6 +19,7 @@ from prisma_sbi.descriptors.weighted import (
 )
 
 __all__ = [
+    "DEFAULT_WEIGHT_TOTAL",
     "DESCRIPTORS",
     "CategoricalColumn",
     "ContinuousColumn",

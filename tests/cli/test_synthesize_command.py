@@ -48,6 +48,49 @@ def test_explain_knows_triples(city_folder, no_data):
     assert max(len(row["columns"]) for row in found["plan"]) == 3
 
 
+EXPLAINED = [
+    ([], "one trip, added or removed", "one row", 2),
+    (["--neighbors", "replace"], "one trip, replaced", "replace one record by another", 2),
+    (
+        ["--unit", "vehicle", "--max-trips-per-vehicle", 5],
+        "one vehicle with at most 5 trips, added or removed",
+        "of which at most 5 entered",
+        2,
+    ),
+    (["--rows", "posterior"], "in units of 1/64", "weighted rows", 2),
+    (["--n-rows", "private"], "measured with noise of 54.2 trips", "deviation 54.2", 2),
+    (["--mechanism", "mst"], "a third each", "", 2),
+    (["--mechanism", "independent"], "in equal parts", "", 1),
+]
+
+
+@pytest.mark.parametrize(("options", "fact", "sentence", "largest"), EXPLAINED)
+def test_explain_shows_every_choice(city_folder, no_data, options, fact, sentence, largest):
+    shown = prisma("synthesize", "--region", city_folder, "--explain", *options)
+    assert shown.exit_code == 0, shown.stderr
+    text, said = (" ".join(each.split()) for each in (shown.stdout, shown.stderr))
+    assert fact in text
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    assert "It would say: Differentially private with epsilon = 0.5" in said
+    found = prisma_json("synthesize", "--region", city_folder, "--explain", *options)
+    assert max(len(row["columns"]) for row in found["plan"]) == largest
+    assert sentence in found["statement"] or sentence in text
+    assert found["planned_rows"] == 10_000
+
+
+def test_explained_noise_is_that_of_the_release(city, city_folder, fleet, tmp_path):
+    fit = save_fit(posterior_fit(city, fleet, 5), tmp_path / "fit.zarr")
+    for mechanism in ("mst", "independent"):
+        options = ["--region", city_folder, "--mechanism", mechanism, "--n-rows", "private"]
+        options += ["--rows", "posterior", "--neighbors", "replace", "--epsilon", 2]
+        planned = prisma_json("synthesize", "--explain", *options)
+        prisma_json("synthesize", fit, "-o", tmp_path / mechanism, *options)
+        release = load_release(tmp_path / mechanism, city)
+        assert release.measured[0].stddev == pytest.approx(planned["stddev_first"], rel=1e-6)
+        assert release.guarantee.n_rows_stddev == pytest.approx(planned["count_stddev"], rel=1e-6)
+        assert release.ledger.hides == planned["hides"]
+
+
 @pytest.mark.parametrize(
     ("options", "part"),
     [

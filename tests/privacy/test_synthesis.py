@@ -278,3 +278,41 @@ def test_plan_tells_what_a_budget_affords():
     assert rich.attrs["stddev_best"] < rich.attrs["stddev_first"]
     with pytest.raises(ValueError, match="n_rows"):
         plan_synthesis(GRID, SynthesisSettings(), n_rows=0)
+
+
+@pytest.mark.parametrize("mechanism", ["aim", "mst", "independent"])
+def test_plan_follows_unit_neighbors_and_count(mechanism):
+    def plan(**options):
+        chosen = SynthesisSettings(mechanism=mechanism, **options)
+        return plan_synthesis(GRID, chosen, n_rows=1000)
+
+    plain = plan()
+    assert plain.attrs["hides"] == "one trip, added or removed"
+    assert plain.attrs["count_stddev"] is None
+    for options, factor in (
+        ({"neighbors": "replace"}, np.sqrt(2)),
+        ({"unit": "vehicle", "max_trips_per_vehicle": 3}, 3.0),
+        ({"n_rows": "private"}, 1 / np.sqrt(0.98)),
+    ):
+        other = plan(**options)
+        assert other.attrs["stddev_first"] == pytest.approx(factor * plain.attrs["stddev_first"])
+        np.testing.assert_allclose(
+            other["noise_share_best"], factor * plain["noise_share_best"], rtol=1e-6
+        )
+    assert plan(n_rows="private").attrs["count_stddev"] == pytest.approx(54.2, abs=0.1)
+
+
+def test_plan_of_a_tree_is_what_is_measured():
+    chosen = SynthesisSettings(mechanism="mst", epsilon=2.0, estimation_iterations=20)
+    release = synthesize(TABLE, REGION, chosen)
+    plan = plan_synthesis(GRID, chosen, n_rows=400)
+    shares = dict(zip(plan["columns"], plan["noise_share_best"], strict=True))
+    for item in release.measured:
+        cells = int(np.prod([GRID.shape[GRID.names.index(name)] for name in item.columns]))
+        expected = np.sqrt(2 / np.pi) * item.stddev * cells / 400
+        assert shares[item.columns] == pytest.approx(expected, rel=1e-6)
+
+
+def test_no_mechanism_has_no_plan():
+    with pytest.raises(ValueError, match="no plan"):
+        plan_synthesis(GRID, SynthesisSettings(mechanism="none"), n_rows=10)
