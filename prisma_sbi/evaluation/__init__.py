@@ -31,6 +31,7 @@ from prisma_sbi.evaluation.recovery import (
 )
 from prisma_sbi.evaluation.score import SCORE_KEYS, Scores, evaluate
 from prisma_sbi.evaluation.table import COLUMNS, metrics_json, score_rows
+from prisma_sbi.evaluation.workload import WorkloadError, workload_error
 
 __all__ = [
     "COLUMNS",
@@ -48,6 +49,7 @@ __all__ = [
     "Recovery",
     "Scores",
     "VehicleRecovery",
+    "WorkloadError",
     "amplitude_scale_w",
     "autocorrelation",
     "autocorrelation_distance",
@@ -72,4 +74,5 @@ __all__ = [
     "score_rows",
     "standardize_features",
     "trace_features",
+    "workload_error",
 ]

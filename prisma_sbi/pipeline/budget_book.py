@@ -36,7 +36,8 @@ class BookEntry:
     epsilon, delta, rho
         The whole budget of the release, whether or not it came to an end.
     n_rows
-        Rows, a public number; None if it was left to the size of the table.
+        Rows, as the settings have them: a public number, None if it was left to the size of the
+        table, or the word for a private one.
     unit
         What counts as one record.
     """
@@ -48,7 +49,7 @@ class BookEntry:
     epsilon: float
     delta: float
     rho: float
-    n_rows: int | None = None
+    n_rows: int | str | None = None
     unit: str = "trip"
 
 
@@ -235,7 +236,7 @@ class BudgetBook:
         sources: Sequence[str],
         epsilon: float,
         delta: float,
-        n_rows: int | None = None,
+        n_rows: int | str | None = None,
         unit: str = "trip",
         total_epsilon: float | None = None,
     ) -> BookEntry:

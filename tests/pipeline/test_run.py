@@ -33,6 +33,10 @@ def test_run_leaves_what_it_promises(run):
     keys = {"acf_x_floor", "fid_x_floor", "precision_raw", "recall_raw"}
     for scores in result.metrics["modes"].values():
         assert keys | {"precision_standardized", "recall_standardized"} <= set(scores)
+    assert list(result.metrics["workload"]) == ["epsilon=1"]
+    workload = result.metrics["workload"]["epsilon=1"]
+    assert workload["private"] is True
+    assert 0 < workload["bootstrap"] < workload["error"] < 1
     synthetic = load_traces(result.folder / "synthetic-epsilon=1.zarr")
     assert synthetic["power_w"].dims == ("trip", "time")
     assert synthetic.sizes == {"trip": 24, "time": 500}
