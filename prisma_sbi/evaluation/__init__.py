@@ -31,6 +31,13 @@ from prisma_sbi.evaluation.recovery import (
 )
 from prisma_sbi.evaluation.score import SCORE_KEYS, Scores, evaluate
 from prisma_sbi.evaluation.table import COLUMNS, metrics_json, score_rows
+from prisma_sbi.evaluation.trips import (
+    TRIP_DISTANCES,
+    TripFacts,
+    local_plane_km,
+    trip_floors,
+    trip_scores,
+)
 from prisma_sbi.evaluation.workload import WorkloadError, workload_error
 
 __all__ = [
@@ -38,6 +45,7 @@ __all__ = [
     "DISTANCES",
     "FEATURE_NAMES",
     "SCORE_KEYS",
+    "TRIP_DISTANCES",
     "Floor",
     "Floors",
     "GaussianFit",
@@ -48,6 +56,7 @@ __all__ = [
     "PrecisionRecall",
     "Recovery",
     "Scores",
+    "TripFacts",
     "VehicleRecovery",
     "WorkloadError",
     "amplitude_scale_w",
@@ -60,6 +69,7 @@ __all__ = [
     "frechet_distance",
     "gaussian_frechet_distance",
     "gaussian_from_covariance",
+    "local_plane_km",
     "metrics_json",
     "nearness",
     "plot_mean_acf",
@@ -74,5 +84,7 @@ __all__ = [
     "score_rows",
     "standardize_features",
     "trace_features",
+    "trip_floors",
+    "trip_scores",
     "workload_error",
 ]

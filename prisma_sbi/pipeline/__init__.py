@@ -17,6 +17,7 @@ from prisma_sbi.pipeline.config import (
     demo_config,
     load_config,
 )
+from prisma_sbi.pipeline.metrics import trip_facts
 from prisma_sbi.pipeline.run import RunResult, run_pipeline
 from prisma_sbi.pipeline.stage import Reporter, StageRecord
 
@@ -38,4 +39,5 @@ __all__ = [
     "load_config",
     "path_sources",
     "run_pipeline",
+    "trip_facts",
 ]

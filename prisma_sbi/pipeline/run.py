@@ -9,7 +9,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -18,10 +17,11 @@ from prisma_sbi._files import replacing
 from prisma_sbi.decoding.decode import decode
 from prisma_sbi.descriptors.table import DESCRIPTORS
 from prisma_sbi.encoding import descriptor_table, encode, load_fit, save_fit, status_counts
-from prisma_sbi.evaluation import compute_floors, evaluate, metrics_json, recovery, workload_error
+from prisma_sbi.evaluation import compute_floors, evaluate, metrics_json, recovery
 from prisma_sbi.pipeline.budget_book import BudgetTotal, path_sources
 from prisma_sbi.pipeline.config import PipelineConfig
 from prisma_sbi.pipeline.figures import draw_figures
+from prisma_sbi.pipeline.metrics import trip_metrics, workload_metrics
 from prisma_sbi.pipeline.spending import Spending
 from prisma_sbi.pipeline.stage import (
     Reporter,
@@ -333,28 +333,15 @@ class _Run:
         for index, (mode, traces) in enumerate(synthetic.items()):
             scores[mode] = evaluate(real, traces, floors=floors)
             self.reporter.progress(index + 1, len(synthetic) + config.figures)
-        content = metrics_json(scores) | {"workload": self._workload(region)}
+        content = metrics_json(scores) | {
+            "trips": trip_metrics(region, real, synthetic, config),
+            "workload": workload_metrics(region, self.folder, self.modes),
+        }
         (out / "metrics.json").write_text(json.dumps(content, indent=1))
         if config.figures:
             truth = self._truth()
             draw_figures(region, real, synthetic, truth, out / "figures")
         return f"{real.sizes['trip']:,} real traces against {len(synthetic)} synthetic sets"
-
-    def _workload(self, region: Region) -> dict[str, Any]:
-        """What each mechanism did to the pairs of columns; computed from the private rows."""
-        private = descriptor_table(region, load_fit(self.folder / "fit.zarr"))
-        real: dict[str, np.ndarray] = {}
-        found = {}
-        for mode in self.modes:
-            release = load_release(self.folder / f"release-{mode}", region)
-            if release.codes is None:
-                continue
-            layout, name = release.layout, str(release.settings.table)
-            if name not in real:
-                real[name] = layout.discretize(private)
-            error = workload_error(real[name], release.codes, layout.shape, names=layout.names)
-            found[mode] = error.to_dict()
-        return found
 
     def _truth(self) -> tuple[xr.Dataset, xr.Dataset] | None:
         """Known and fitted descriptors of a simulated fleet."""

@@ -33,6 +33,10 @@ def test_run_leaves_what_it_promises(run):
     keys = {"acf_x_floor", "fid_x_floor", "precision_raw", "recall_raw"}
     for scores in result.metrics["modes"].values():
         assert keys | {"precision_standardized", "recall_standardized"} <= set(scores)
+    trips = result.metrics["trips"]["modes"]
+    assert set(trips) == set(result.metrics["modes"])
+    for name in ("length", "energy", "origin_destination"):
+        assert 0 < trips["none"][f"{name}_x_floor"] < 5
     assert list(result.metrics["workload"]) == ["epsilon=1"]
     workload = result.metrics["workload"]["epsilon=1"]
     assert workload["private"] is True
