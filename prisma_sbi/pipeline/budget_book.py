@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from prisma_sbi._errors import BudgetError, InputDataError
-from prisma_sbi.privacy.accounting import epsilon_from_rho_delta, rho_from_epsilon_delta
+from prisma_sbi.privacy import (
+    Neighbors,
+    PrivacyUnit,
+    SynthesisSettings,
+    epsilon_from_rho_delta,
+    rho_from_epsilon_delta,
+)
 
 BOOK_NAME = "privacy-ledger.jsonl"
 """File of a results folder that no run ever deletes or rewrites."""
@@ -38,8 +45,8 @@ class BookEntry:
     n_rows
         Rows, as the settings have them: a public number, None if it was left to the size of the
         table, or the word for a private one.
-    unit
-        What counts as one record.
+    unit, neighbors
+        What counts as one record, and which two tables are compared.
     """
 
     time: str
@@ -50,7 +57,8 @@ class BookEntry:
     delta: float
     rho: float
     n_rows: int | str | None = None
-    unit: str = "trip"
+    unit: str = PrivacyUnit.TRIP
+    neighbors: str = Neighbors.ADD_REMOVE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +75,9 @@ class BudgetTotal:
         What follows from ``rho`` for the largest delta among them.
     summed_epsilon, summed_delta
         Plain sums, the basic composition; a larger epsilon, and no assumption on the noise.
-    unit
-        What is protected: the unit of the releases, a single trip if they differ.
+    unit, neighbors
+        What is protected. Releases that differ in this are counted against the replacement of
+        one trip; see :class:`BudgetBook`.
     """
 
     n_releases: int
@@ -77,7 +86,8 @@ class BudgetTotal:
     delta: float
     summed_epsilon: float
     summed_delta: float
-    unit: str = "trip"
+    unit: str = PrivacyUnit.TRIP
+    neighbors: str = Neighbors.ADD_REMOVE
 
     @property
     def text(self) -> str:
@@ -85,9 +95,9 @@ class BudgetTotal:
         releases = "1 release was" if self.n_releases == 1 else f"{self.n_releases} releases were"
         return (
             f"{releases} made from these trips, earlier runs included. Published together they "
-            f"cost each {self.unit} epsilon = {self.epsilon:.4g} at delta = {self.delta:g} (zCDP, "
-            f"rho = {self.rho:.4g}); by plain sums epsilon = {self.summed_epsilon:.4g}, "
-            f"delta = {self.summed_delta:g}."
+            f"cost each {self.unit} ({Neighbors(self.neighbors).text}) epsilon = "
+            f"{self.epsilon:.4g} at delta = {self.delta:g} (zCDP, rho = {self.rho:.4g}); by plain "
+            f"sums epsilon = {self.summed_epsilon:.4g}, delta = {self.summed_delta:g}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,12 +132,17 @@ class BudgetBook:
 
     Notes
     -----
+    Releases of one unit and one relation add up in these. If they differ, the total is for
+    replacing one trip. Seen from a release, that changes :math:`m` records: 1 of single trips
+    under replacement, 2 of trips added or removed or of vehicles under replacement, 4 of
+    vehicles added or removed. It costs :math:`m^2\rho` by the group privacy of zCDP, or
+    :math:`m\epsilon` with :math:`m e^{(m-1)\epsilon}\delta` in plain sums.
+
     To keep the book of single commands, make one beside the fit, and spend from it before
     ``synthesize`` is called::
 
         book = BudgetBook("out/privacy-ledger.jsonl")
-        book.spend(release=key, mode="epsilon=0.5", sources=path_sources([fit]),
-                   epsilon=0.5, delta=1e-5)
+        book.spend(settings, release=key, mode="epsilon=0.5", sources=path_sources([fit]))
 
     Whether two inputs are the same data is decided by their sources. Give all of them: a
     copy with other contents under another name is not recognized.
@@ -173,39 +188,25 @@ class BudgetBook:
     def total(self, sources: Sequence[str] | None = None) -> BudgetTotal | None:
         """Cost of all releases that share a source, or of all; None if there is none."""
         found = self.entries(sources)
-        if not found:
-            return None
-        rho = float(sum(Fraction(entry.rho) for entry in found))
-        delta = max(entry.delta for entry in found)
-        units = {entry.unit for entry in found}
-        return BudgetTotal(
-            n_releases=len(found),
-            rho=rho,
-            epsilon=epsilon_from_rho_delta(rho, delta),
-            delta=delta,
-            summed_epsilon=sum(entry.epsilon for entry in found),
-            summed_delta=sum(entry.delta for entry in found),
-            unit=units.pop() if len(units) == 1 else "trip",
-        )
+        return _total(found) if found else None
 
     def require(
         self,
-        budgets: Sequence[tuple[float, float]],
+        releases: Sequence[SynthesisSettings],
         *,
         sources: Sequence[str],
         total_epsilon: float,
     ) -> None:
-        """Raise unless releases with these budgets still fit; nothing is written.
+        """Raise unless these releases still fit; nothing is written.
 
         Parameters
         ----------
-        budgets
-            Epsilon and delta of each release to come.
+        releases
+            Settings of the releases to come.
         sources
             Digests of the data they would come from.
         total_epsilon
-            Limit for all releases from that data, at the smallest delta among the budgets and
-            the entries.
+            Limit for all releases from that data, at the smallest delta among them.
 
         Raises
         ------
@@ -213,45 +214,39 @@ class BudgetBook:
             If the sum of rho would exceed what the limit grants.
         """
         earlier = self.entries(sources)
-        deltas = [entry.delta for entry in earlier] + [delta for _, delta in budgets]
-        if not deltas:
+        planned = [_new_entry(each, release="", mode="", sources=sources) for each in releases]
+        together = (*earlier, *planned)
+        if not together:
             return
-        spent = sum(Fraction(entry.rho) for entry in earlier)
-        asked = sum(Fraction(rho_from_epsilon_delta(*budget)) for budget in budgets)
-        granted = rho_from_epsilon_delta(total_epsilon, min(deltas))
-        if spent + asked > Fraction(granted):
+        granted = rho_from_epsilon_delta(total_epsilon, min(entry.delta for entry in together))
+        asked = _rho(together)
+        if asked > Fraction(granted):
             raise BudgetError(
                 f"Expected at most total_epsilon = {total_epsilon:g} for all releases from the "
-                f"same trips (rho = {granted:.6g}); got {len(earlier)} earlier releases with rho = "
-                f"{float(spent):.6g} in {self.path} and {len(budgets)} more that ask for "
-                f"{float(asked):.6g}. Nothing was released. Use the releases that are there, "
-                "or lower epsilon."
+                f"same trips (rho = {granted:.6g}); got {len(earlier)} earlier releases in "
+                f"{self.path} and {len(planned)} more, with rho = {float(asked):.6g} together. "
+                "Nothing was released. Use the releases that are there, or lower epsilon."
             )
 
     def spend(
         self,
+        settings: SynthesisSettings,
         *,
         release: str,
         mode: str,
         sources: Sequence[str],
-        epsilon: float,
-        delta: float,
-        n_rows: int | str | None = None,
-        unit: str = "trip",
         total_epsilon: float | None = None,
     ) -> BookEntry:
         """Write a release down, before its mechanism runs.
 
         Parameters
         ----------
+        settings
+            How it will be made; its whole budget is entered.
         release, mode
             Key and name of the release.
         sources
             Digests of the private input; see :func:`path_sources`.
-        epsilon, delta
-            Its whole budget.
-        n_rows, unit
-            Further facts for the entry.
         total_epsilon
             Limit for all releases from the same data; None for none.
 
@@ -267,22 +262,12 @@ class BudgetBook:
         InputDataError
             If the book cannot be read.
         """
-        entry = BookEntry(
-            time=datetime.now(UTC).isoformat(timespec="seconds"),
-            release=release,
-            mode=mode,
-            sources=tuple(sources),
-            epsilon=epsilon,
-            delta=delta,
-            rho=rho_from_epsilon_delta(epsilon, delta),
-            n_rows=n_rows,
-            unit=unit,
-        )
+        entry = _new_entry(settings, release=release, mode=mode, sources=sources)
         with self._locked() as descriptor:
             if total_epsilon is None:
                 self.entries()  # a book that cannot be read is not written to
             else:
-                self.require([(epsilon, delta)], sources=sources, total_epsilon=total_epsilon)
+                self.require([settings], sources=sources, total_epsilon=total_epsilon)
             _append(descriptor, json.dumps(asdict(entry)) + "\n")
         return entry
 
@@ -304,6 +289,7 @@ class BudgetBook:
             entry = BookEntry(**(values | {"sources": tuple(values["sources"])}))
             rho_from_epsilon_delta(entry.epsilon, entry.delta)
             epsilon_from_rho_delta(entry.rho, entry.delta)
+            _n_changed(entry)
         except (ValueError, TypeError, KeyError) as error:
             names = ", ".join(field.name for field in fields(BookEntry))
             raise InputDataError(
@@ -311,6 +297,71 @@ class BudgetBook:
                 "Nothing is released until the book is right: restore it from a copy."
             ) from error
         return entry
+
+
+def _new_entry(
+    settings: SynthesisSettings, *, release: str, mode: str, sources: Sequence[str]
+) -> BookEntry:
+    """The entry of a release to come."""
+    return BookEntry(
+        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        release=release,
+        mode=mode,
+        sources=tuple(sources),
+        epsilon=settings.epsilon,
+        delta=settings.delta,
+        rho=rho_from_epsilon_delta(settings.epsilon, settings.delta),
+        n_rows=settings.n_rows,
+        unit=str(settings.unit),
+        neighbors=str(settings.neighbors),
+    )
+
+
+def _kind(entries: Sequence[BookEntry]) -> tuple[str, str]:
+    """Unit and relation in which entries are added up."""
+    kinds = {(entry.unit, entry.neighbors) for entry in entries}
+    return kinds.pop() if len(kinds) == 1 else (str(PrivacyUnit.TRIP), str(Neighbors.REPLACE))
+
+
+def _n_changed(entry: BookEntry) -> int:
+    """Records of a release that change if one trip is replaced by another."""
+    n_vehicles = 2 if PrivacyUnit(entry.unit) == PrivacyUnit.VEHICLE else 1
+    return n_vehicles * (1 if Neighbors(entry.neighbors) == Neighbors.REPLACE else 2)
+
+
+def _factors(entries: Sequence[BookEntry]) -> list[int]:
+    """Records that change in each release, in the common unit and relation."""
+    kind = _kind(entries)
+    return [1 if (each.unit, each.neighbors) == kind else _n_changed(each) for each in entries]
+
+
+def _rho(entries: Sequence[BookEntry]) -> Fraction:
+    """Exact sum, in the common unit and relation."""
+    factors = _factors(entries)
+    return sum(
+        (factor**2 * Fraction(each.rho) for factor, each in zip(factors, entries, strict=True)),
+        start=Fraction(0),
+    )
+
+
+def _total(entries: Sequence[BookEntry]) -> BudgetTotal:
+    """Cost of some releases, at least one."""
+    factors = _factors(entries)
+    rho, delta = float(_rho(entries)), max(entry.delta for entry in entries)
+    unit, neighbors = _kind(entries)
+    pairs = list(zip(factors, entries, strict=True))
+    return BudgetTotal(
+        n_releases=len(entries),
+        rho=rho,
+        epsilon=epsilon_from_rho_delta(rho, delta),
+        delta=delta,
+        summed_epsilon=sum(factor * each.epsilon for factor, each in pairs),
+        summed_delta=sum(
+            factor * math.exp((factor - 1) * each.epsilon) * each.delta for factor, each in pairs
+        ),
+        unit=unit,
+        neighbors=neighbors,
+    )
 
 
 def path_sources(paths: Sequence[str | Path]) -> tuple[str, ...]:

@@ -94,8 +94,10 @@ class SynthesizeConfig:
     tables
         Tables to synthesize, each at every epsilon. The first one gives the modes
         ``epsilon=...``, others are named with their table, as in ``epsilon=0.5,published``.
-    mechanism, delta, workload
-        See :class:`~prisma_sbi.privacy.SynthesisSettings`.
+    mechanism, delta, workload, neighbors, unit, max_trips_per_vehicle
+        See :class:`~prisma_sbi.privacy.SynthesisSettings`. The trips of a run are as many as
+        ``n_train`` says, so one recorded trip more puts another one out: ``neighbors =
+        "replace"`` promises epsilon against that.
     without_mechanism
         Also decode the descriptors as they are, to see what the mechanism costs. That output
         has no guarantee.
@@ -111,6 +113,9 @@ class SynthesizeConfig:
     mechanism: str = "aim"
     delta: float = 1e-5
     workload: str = "pairs"
+    neighbors: str = "add-remove"
+    unit: str = "trip"
+    max_trips_per_vehicle: int | None = None
     without_mechanism: bool = True
     total_epsilon: float | None = None
     seed: int = 0
@@ -155,6 +160,9 @@ class SynthesizeConfig:
             table=table or self.tables[0],
             delta=self.delta,
             workload=self.workload,
+            neighbors=self.neighbors,
+            unit=self.unit,
+            max_trips_per_vehicle=self.max_trips_per_vehicle,
             n_rows=n_rows,
         )
 

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -32,7 +33,7 @@ from prisma_sbi.pipeline.stage import (
     stage_file,
     stage_key,
 )
-from prisma_sbi.privacy import load_release, save_release, synthesize
+from prisma_sbi.privacy import PrivacyUnit, load_release, save_release, synthesize
 from prisma_sbi.region import (
     Constants,
     Region,
@@ -290,6 +291,8 @@ class _Run:
         """Synthesize descriptors for one mode, after it was written into the book."""
         config = self.config
         table = descriptor_table(region, load_fit(self.folder / "fit.zarr"))
+        if mode != "none" and config.synthesize.unit == PrivacyUnit.VEHICLE:
+            table = self._with_owners(table)
 
         def tell(share: float, _: str) -> None:
             self.reporter.progress(round(100 * share), 100)
@@ -304,6 +307,17 @@ class _Run:
         )
         save_release(release, out / f"release-{mode}")
         return f"{release.n_rows:,} rows, {len(release.measured)} marginals measured"
+
+    def _with_owners(self, table: xr.Dataset) -> xr.Dataset:
+        """The table with the recorded vehicle of each trip, which bounds its trips."""
+        train = load_traces(self.folder / "train.zarr")
+        if "vehicle_id" not in train:
+            raise InputDataError(
+                "Expected the recorded vehicle of each trip for unit = 'vehicle'; got trips "
+                "without one, such as those of a simulated fleet. Protect trips with unit = 'trip'."
+            )
+        owner = train["vehicle_id"].sel(trip=table["trip"]).values
+        return table.assign(owner=("trip", owner.astype(np.str_)))
 
     def _make_synthetic(self, region: Region, mode: str, out: Path) -> str:
         """Decode one release."""

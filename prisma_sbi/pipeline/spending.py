@@ -6,7 +6,7 @@ from pathlib import Path
 from prisma_sbi.pipeline.budget_book import BOOK_NAME, BudgetBook, BudgetTotal
 from prisma_sbi.pipeline.config import PipelineConfig
 from prisma_sbi.pipeline.stage import find_stage, stage_file
-from prisma_sbi.privacy import PrivacyUnit, SynthesisSettings
+from prisma_sbi.privacy import SynthesisSettings
 
 
 class Spending:
@@ -43,8 +43,7 @@ class Spending:
             if found is not None and not self.book.has(key):
                 self._write(mode, key, limit=None)  # made before there was a book
             if found is None or force:
-                settings = self._settings(mode)
-                to_come.append((settings.epsilon, settings.delta))
+                to_come.append(self._settings(mode))
         limit = self.config.synthesize.total_epsilon
         if limit is not None and to_come:
             self.book.require(to_come, sources=sources, total_epsilon=limit)
@@ -64,14 +63,10 @@ class Spending:
 
     def _write(self, mode: str, key: str, *, limit: float | None) -> None:
         """One entry."""
-        settings = self._settings(mode)
         self.book.spend(
+            self._settings(mode),
             release=key,
             mode=mode,
             sources=self.sources,
-            epsilon=settings.epsilon,
-            delta=settings.delta,
-            n_rows=settings.n_rows,
-            unit=str(settings.to_dict().get("unit", PrivacyUnit.TRIP)),
             total_epsilon=limit,
         )

@@ -1,6 +1,7 @@
 """The book of spends: it adds up, refuses in time, and survives accidents."""
 
 import json
+import math
 import multiprocessing
 import os
 from contextlib import suppress
@@ -11,12 +12,24 @@ from hypothesis import strategies as st
 
 from prisma_sbi._errors import BudgetError, InputDataError
 from prisma_sbi.pipeline import BudgetBook, path_sources
-from prisma_sbi.privacy import epsilon_from_rho_delta, rho_from_epsilon_delta
+from prisma_sbi.privacy import (
+    SynthesisSettings,
+    epsilon_from_rho_delta,
+    rho_from_epsilon_delta,
+)
 
 
-def spend(book, epsilon=0.5, **changes):
-    values = {"release": "key", "mode": "epsilon=0.5", "sources": ("a",), "delta": 1e-5}
-    return book.spend(**(values | {"epsilon": epsilon} | changes))
+def wish(epsilon=0.5, delta=1e-5, **changes):
+    return SynthesisSettings(epsilon=epsilon, delta=delta, **changes)
+
+
+def vehicle(epsilon=0.5, **changes):
+    return wish(epsilon, unit="vehicle", max_trips_per_vehicle=3, **changes)
+
+
+def spend(book, settings=None, **changes):
+    values = {"release": "key", "mode": "epsilon=0.5", "sources": ("a",)}
+    return book.spend(settings or wish(), **(values | changes))
 
 
 @pytest.fixture
@@ -31,7 +44,7 @@ def test_empty_book_has_no_total_and_no_file(book):
 
 
 def test_entries_survive_the_disk(book):
-    written = [spend(book), spend(book, 2.0, unit="vehicle", n_rows=7)]
+    written = [spend(book), spend(book, vehicle(2.0, n_rows=7))]
     assert list(BudgetBook(book.path).entries()) == written
     assert book.has("key")
     assert not book.has("other")
@@ -54,27 +67,27 @@ def test_two_releases_cost_less_than_the_sum_and_more_than_one(book):
 def test_total_is_composition_of_zcdp(tmp_path_factory, epsilons):
     book = BudgetBook(tmp_path_factory.mktemp("book") / "book.jsonl")
     for epsilon in epsilons:
-        spend(book, epsilon)
+        spend(book, wish(epsilon))
     total = book.total()
     assert total.rho == pytest.approx(sum(rho_from_epsilon_delta(e, 1e-5) for e in epsilons))
     assert max(epsilons) * (1 - 1e-9) <= total.epsilon <= sum(epsilons) * (1 + 1e-9)
 
 
 def test_a_limit_is_met_exactly_and_not_exceeded(book):
-    spend(book, 0.5, total_epsilon=0.5)
+    spend(book, wish(0.5), total_epsilon=0.5)
     with pytest.raises(BudgetError, match="1 earlier releases"):
-        spend(book, 0.01, total_epsilon=0.5)
+        spend(book, wish(0.01), total_epsilon=0.5)
     with pytest.raises(BudgetError, match=r"total_epsilon = 0\.5"):
-        book.require([(0.5, 1e-5)], sources=("a",), total_epsilon=0.5)
+        book.require([wish()], sources=("a",), total_epsilon=0.5)
     assert len(book.entries()) == 1
-    spend(book, 0.01, total_epsilon=0.6)
+    spend(book, wish(0.01), total_epsilon=0.6)
     book.require([], sources=("nothing",), total_epsilon=0.5)
 
 
 def test_a_smaller_delta_grants_less(book):
-    spend(book, 0.5, delta=1e-5)
+    spend(book, wish(0.5, 1e-5))
     with pytest.raises(BudgetError):
-        spend(book, 0.05, delta=1e-12, total_epsilon=0.55)
+        spend(book, wish(0.05, 1e-12), total_epsilon=0.55)
 
 
 def test_data_is_the_same_if_a_source_is_shared(book):
@@ -88,16 +101,41 @@ def test_data_is_the_same_if_a_source_is_shared(book):
         spend(book, sources=("z", "b"), total_epsilon=0.7)
 
 
-def test_mixed_units_promise_the_weaker_one(book):
-    spend(book, unit="vehicle")
-    assert book.total().unit == "vehicle"
-    spend(book, unit="trip")
-    assert book.total().unit == "trip"
+@pytest.mark.parametrize(
+    ("settings", "n_changed"),
+    [
+        (wish(neighbors="replace"), 1),
+        (wish(), 2),
+        (vehicle(neighbors="replace"), 2),
+        (vehicle(), 4),
+    ],
+)
+def test_releases_of_two_kinds_are_counted_against_replacing_a_trip(book, settings, n_changed):
+    spend(book, settings)
+    alone = book.total()
+    assert (alone.unit, alone.neighbors) == (settings.unit, settings.neighbors)
+    assert alone.rho == rho_from_epsilon_delta(0.5, 1e-5)
+    other = vehicle(neighbors="replace") if settings.unit == "trip" else wish(neighbors="replace")
+    extra = 4 if settings.unit == "trip" else 1
+    spend(book, other)
+    mixed = book.total()
+    assert (mixed.unit, mixed.neighbors) == ("trip", "replace")
+    assert mixed.rho == pytest.approx((n_changed**2 + extra) * alone.rho)
+    assert mixed.summed_epsilon == pytest.approx(0.5 * (n_changed + math.sqrt(extra)))
+    assert mixed.summed_delta > 2e-5
+    assert "replace one record" in mixed.text
+
+
+def test_limit_counts_a_release_of_another_kind_in_full(book):
+    spend(book, wish(0.5))
+    with pytest.raises(BudgetError, match="1 earlier"):
+        spend(book, vehicle(0.01), total_epsilon=0.9)
+    spend(book, wish(0.01), total_epsilon=0.9)
 
 
 def test_impossible_budget_is_not_written(book):
     with pytest.raises(BudgetError):
-        spend(book, -1.0)
+        spend(book, wish(-1.0))
     assert book.entries() == ()
 
 
@@ -139,7 +177,7 @@ def test_full_disk_leaves_the_book_as_it_was(book, monkeypatch):
 def _spend_often(path):
     for _ in range(10):
         with suppress(BudgetError):
-            spend(BudgetBook(path), 0.1, total_epsilon=0.3)
+            spend(BudgetBook(path), wish(0.1), total_epsilon=0.3)
 
 
 def test_processes_at_once_do_not_overspend_together(book):

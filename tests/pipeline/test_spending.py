@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from prisma_sbi._errors import BudgetError, InputDataError
@@ -17,6 +18,9 @@ from prisma_sbi.pipeline import (
     run_pipeline,
 )
 from prisma_sbi.pipeline import run as pipeline_run
+from prisma_sbi.privacy import load_release
+from prisma_sbi.region import load_region
+from prisma_sbi.telemetry import load_traces, save_traces
 
 
 def config(**changes):
@@ -107,6 +111,32 @@ def test_release_from_before_the_book_is_entered(tmp_path):
     assert run_pipeline(config(), tmp_path).spent.n_releases == 1
     (tmp_path / BOOK_NAME).unlink()
     assert run_pipeline(config(), tmp_path, force=True).spent.n_releases == 2
+
+
+def test_vehicles_need_trips_that_name_them(tmp_path):
+    vehicles = config(unit="vehicle", max_trips_per_vehicle=2)
+    with pytest.raises(InputDataError, match="recorded vehicle"):
+        run_pipeline(vehicles, tmp_path)
+    assert not (tmp_path / BOOK_NAME).exists()
+    named = load_traces(tmp_path / "train.zarr")
+    n_trips = named.sizes["trip"]
+    save_traces(
+        named.assign(vehicle_id=("trip", np.arange(n_trips).astype(str))), tmp_path / "train.zarr"
+    )
+    spent = run_pipeline(vehicles, tmp_path).spent
+    assert (spent.n_releases, spent.unit) == (1, "vehicle")
+    release = load_release(tmp_path / "release-epsilon=0.5", load_region(tmp_path / "region"))
+    assert release.settings.max_trips_per_vehicle == 2
+    assert "vehicle" in release.guarantee_text()
+
+
+def test_replacement_is_asked_for_in_the_file(tmp_path):
+    (tmp_path / "c.toml").write_text('[synthesize]\nneighbors = "replace"\n')
+    settings = load_config(tmp_path / "c.toml").synthesize.settings("epsilon=0.5", n_rows=9)
+    assert settings.neighbors == "replace"
+    (tmp_path / "c.toml").write_text('[synthesize]\nunit = "vehicle"\n')
+    with pytest.raises(InputDataError, match="max_trips_per_vehicle"):
+        load_config(tmp_path / "c.toml")
 
 
 def test_mode_without_mechanism_is_in_no_book(tmp_path):
