@@ -26,12 +26,14 @@ def row_statistics(
     Returns
     -------
     statistics
-        Rows in the canary's bin of each column; the same summed over columns, over pairs of
+        Rows in all, which tell something where their number is private; rows in the canary's bin
+        of each column; the same summed over columns, over pairs of
         columns, and over all columns at once; and the most bins that one row shares with it.
     """
     same = codes == canary
     per_row = same.sum(axis=1).astype(np.float64)
     return {
+        "rows": float(len(codes)),
         **{f"rows with its {name}": float(same[:, at].sum()) for at, name in enumerate(names)},
         "bins shared": float(per_row.sum()),
         "pairs of bins shared": float(np.sum(per_row * (per_row - 1.0)) / 2.0),

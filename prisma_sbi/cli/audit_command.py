@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +22,7 @@ from prisma_sbi.cli.options import Json
 from prisma_sbi.descriptors import DESCRIPTORS, make_descriptor_table
 from prisma_sbi.encoding import descriptor_table, load_fit
 from prisma_sbi.evaluation import Nearness, nearness
-from prisma_sbi.privacy import SynthesisSettings, rho_from_epsilon_delta
+from prisma_sbi.privacy import SynthesisSettings, load_release, rho_from_epsilon_delta
 from prisma_sbi.region import Region, demo_region, load_region
 from prisma_sbi.simulator.fleet import simulate_fleet
 from prisma_sbi.telemetry import load_traces
@@ -57,10 +57,16 @@ def audit(
     draws: Annotated[
         int, typer.Option(help="The same for noise and selection, which are quick.", min=4)
     ] = 5_000,
-    mechanism: Annotated[str, typer.Option(help="aim or independent, among others.")] = "aim",
+    mechanism: Annotated[str, typer.Option(help="aim, mst or independent.")] = "aim",
     epsilon: Annotated[float, typer.Option(help="Claimed privacy budget.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Claimed probability of failure.")] = 1e-5,
     table: Annotated[str, typer.Option(help="route or published.")] = "route",
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            "--like", help="Audit the settings of this release, in place of the four above."
+        ),
+    ] = None,
     confidence: Annotated[float, typer.Option(help="That a bound holds.")] = 0.95,
     members: Annotated[
         Path | None, typer.Option(help="Traces that a release was made from; private.")
@@ -90,7 +96,9 @@ def audit(
     """
     levels = _levels(level)
     settings = SynthesisSettings(mechanism=mechanism, epsilon=epsilon, delta=delta, table=table)
-    rho_from_epsilon_delta(epsilon, delta)
+    if like is not None:
+        settings = _settings_of(like, region)
+    rho_from_epsilon_delta(settings.epsilon, settings.delta)
     _validate.in_range(0.5, 1.0, confidence=confidence)
     compared = _compared(members, held_out, released)
     if not levels and not compared:
@@ -178,6 +186,15 @@ class _Plan:
         fleet = simulate_fleet(public, self.n_trips, seed=self.seed)
         columns = {name: fleet[name].values for name in DESCRIPTORS}
         return make_descriptor_table(columns, region_fingerprint=public.fingerprint)
+
+
+def _settings_of(release: Path, region: Path | None) -> SynthesisSettings:
+    """Settings of a release, for a table of any size."""
+    if region is None:
+        raise ValueError("Expected the region of the release with --like; got none. Add --region.")
+    settings = load_release(release, load_region(region)).settings
+    is_private_count = isinstance(settings.n_rows, str)
+    return settings if is_private_count else replace(settings, n_rows=None)
 
 
 def _levels(text: str) -> list[str]:

@@ -133,6 +133,15 @@ def test_release_that_hides_a_replacement_is_not_caught():
     assert not audit_synthesis(REGION, TABLE, hides, n_runs=50, confidence=0.999).caught
 
 
+def test_private_number_of_rows_is_attacked_too():
+    """A count without noise gives the canary away whatever the columns hide."""
+    counted = replace(settings(1.0), n_rows="private")
+    assert not audit_synthesis(REGION, TABLE, counted, n_runs=20, confidence=0.999).caught
+    found = audit_synthesis(REGION, TABLE, counted, n_runs=60, noise=ForgottenColumn(1))
+    assert found.caught
+    assert found.rho_attack.statistic == "rows"
+
+
 def test_forgotten_column_is_caught():
     """Exact counts of the vehicles, everything else with noise: 150 runs show it."""
     found = audit_synthesis(REGION, TABLE, settings(0.5), n_runs=150, noise=ForgottenColumn(5))

@@ -51,6 +51,17 @@ def test_released_rows_of_a_simulated_fleet_are_attacked():
     assert found["settings"]["mechanism"] == "independent"
 
 
+def test_settings_come_from_a_release(city_folder, releases):
+    options = ("audit", "--level", "table", "--runs", 4, "--trips", 12, "--confidence", 0.9999)
+    found = prisma_json(*options, "--region", city_folder, "--like", releases["independent"])
+    assert found["settings"]["mechanism"] == "independent"
+    assert found["settings"]["n_rows"] is None
+    assert "--region" in refusal(*options, "--like", releases["independent"])
+    assert "claims nothing" in refusal(
+        *options, "--region", city_folder, "--like", releases["none"]
+    )
+
+
 def test_refuted_claim_has_its_exit_code(monkeypatch):
     def broken(**options):
         return audit_noise(noise=ZeroNoise(), **options)
