@@ -11,6 +11,10 @@ from scipy.stats import beta
 from prisma_sbi import _validate
 
 _N_THRESHOLDS = 256
+_CHOOSING_SHARE = 0.2
+"""Share of the runs that an attack is chosen on; the others measure it."""
+_CAUTION = 0.01
+"""Factor on the error while choosing, so that luck at rare thresholds is not chosen."""
 _LOG_EXCESS = np.linspace(math.log(1e-4), math.log(1e4), 81)
 """Rényi orders alpha at which zCDP is tested, as log(alpha - 1)."""
 
@@ -152,7 +156,7 @@ def best_attack(
     error: float,
     delta: float | None,
 ) -> tuple[float, Attack]:
-    r"""Choose an attack on half of the runs and measure it on the other half.
+    r"""Choose an attack on the first fifth of the runs and measure it on the others.
 
     Parameters
     ----------
@@ -174,20 +178,21 @@ def best_attack(
     """
     n_runs = min(len(next(iter(each.values()))) for each in (without, with_canary))
     _validate.at_least(4, n_runs=n_runs)
-    half = n_runs // 2
+    first = max(1, int(_CHOOSING_SHARE * n_runs))
+    cautious = _CAUTION * error
     chosen = max(
         (
-            _best_threshold(name, without[name][:half], with_canary[name][:half], error, delta)
+            _best_threshold(name, without[name][:first], with_canary[name][:first], cautious, delta)
             for name in without
         ),
         key=lambda found: found[0],
     )[1]
     name, threshold, above = chosen
     hits = [
-        int(np.sum(_guess(scores[name][half:n_runs], threshold, above=above)))
+        int(np.sum(_guess(scores[name][first:n_runs], threshold, above=above)))
         for scores in (with_canary, without)
     ]
-    n_test = n_runs - half
+    n_test = n_runs - first
     low = float(lower_limit(np.array(hits[0]), n_test, error / 2))
     high = float(upper_limit(np.array(hits[1]), n_test, error / 2))
     attack = Attack(

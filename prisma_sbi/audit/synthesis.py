@@ -82,8 +82,8 @@ def audit_synthesis(
     Notes
     -----
     The attacker knows every record but the canary and chooses a statistic and a threshold on
-    the first half of the runs; the rates behind the bounds come from the second half, with
-    the limits of Clopper and Pearson. See :func:`~prisma_sbi.audit.epsilon_bound` and
+    the first fifth of the runs; the rates behind the bounds come from the others, with the
+    limits of Clopper and Pearson. See :func:`~prisma_sbi.audit.epsilon_bound` and
     :func:`~prisma_sbi.audit.rho_bound`.
     """
     grid = make_layout(settings.table, layout) if isinstance(layout, Region) else layout

@@ -158,8 +158,8 @@ def test_much_narrower_noise_is_caught():
 
 @pytest.mark.slow
 def test_halved_noise_is_caught_in_released_rows():
-    """Twice as narrow: 1,000 runs show it through the rows alone; the right noise passes."""
-    assert audit_synthesis(REGION, TABLE, settings(4.0), n_runs=1_000, noise=NarrowNoise(2)).caught
+    """Twice as narrow: 1,500 runs show it through the rows alone; the right noise passes."""
+    assert audit_synthesis(REGION, TABLE, settings(4.0), n_runs=1_500, noise=NarrowNoise(2)).caught
     assert not audit_synthesis(REGION, TABLE, settings(4.0), n_runs=300, confidence=0.999).caught
 
 
