@@ -1,13 +1,28 @@
-"""Inference: estimators that take an objective or a model and know nothing of trips."""
+"""Inference: estimators that take a target or a model and know nothing of trips."""
 
-from prisma_sbi.inference.batch import minimize_trips
-from prisma_sbi.inference.search import Minimum, Objective, SearchSettings, coarse_grid, search
+from prisma_sbi.inference.batch import ChunkStore, map_trips
+from prisma_sbi.inference.box import Box
+from prisma_sbi.inference.hmc import HmcDraws, HmcSettings, lockstep_hmc
+from prisma_sbi.inference.quadrature import GridPosterior, GridSettings, integrate
+from prisma_sbi.inference.search import Minimum, SearchSettings, coarse_grid, search
+from prisma_sbi.inference.target import Objective, Target
+from prisma_sbi.inference.transport import GridTransport
 
 __all__ = [
+    "Box",
+    "ChunkStore",
+    "GridPosterior",
+    "GridSettings",
+    "GridTransport",
+    "HmcDraws",
+    "HmcSettings",
     "Minimum",
     "Objective",
     "SearchSettings",
+    "Target",
     "coarse_grid",
-    "minimize_trips",
+    "integrate",
+    "lockstep_hmc",
+    "map_trips",
     "search",
 ]

@@ -39,11 +39,11 @@ class HmcSettings:
     """
 
     n_chains: int = 4
-    n_warmup: int = 50
-    n_draws: int = 250
-    n_steps: int = 6
-    trajectory: tuple[float, float] = (1.0, 2.2)
-    target_acceptance: float = 0.7
+    n_warmup: int = 20
+    n_draws: int = 500
+    n_steps: int = 4
+    trajectory: tuple[float, float] = (1.5, 2.3)
+    target_acceptance: float = 0.5
 
     def __post_init__(self) -> None:
         _validate.at_least(1, n_chains=self.n_chains, n_draws=self.n_draws, n_steps=self.n_steps)
@@ -128,9 +128,7 @@ def lockstep_hmc(
             position = position + step * momentum
             return (position, momentum + step * forces(position)), None
 
-        (position, momentum), _ = lax.scan(
-            leap, (position, momentum), length=settings.n_steps - 1
-        )
+        (position, momentum), _ = lax.scan(leap, (position, momentum), length=settings.n_steps - 1)
         position = position + step * momentum
         return position, momentum + 0.5 * step * forces(position)
 
@@ -142,9 +140,7 @@ def lockstep_hmc(
         length = jax.random.uniform(pull, (), dtype, low, high) * jnp.exp(log_scale)
         position, momentum_after = propose(state.position, momentum, length)
         value, kept = evaluate(position)
-        gain = (value - state.log_density) + 0.5 * jnp.sum(
-            momentum**2 - momentum_after**2, axis=-1
-        )
+        gain = (value - state.log_density) + 0.5 * jnp.sum(momentum**2 - momentum_after**2, axis=-1)
         gain = jnp.where(jnp.isnan(gain), -jnp.inf, gain)
         acceptance = jnp.exp(jnp.minimum(gain, 0.0))
         accepted = jax.random.uniform(toss, gain.shape, dtype) < acceptance
@@ -159,7 +155,7 @@ def lockstep_hmc(
         index, key = now
         state, acceptance, _ = transition(state, log_scale, key)
         error = jnp.mean(acceptance) - settings.target_acceptance
-        log_scale = jnp.clip(log_scale + error / jnp.sqrt(1.0 + index), -2.5, 0.0)
+        log_scale = jnp.clip(log_scale + error / jnp.sqrt(1.0 + index), -1.0, 0.0)
         return (state, log_scale), None
 
     def draw(carry, key):

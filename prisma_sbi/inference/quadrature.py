@@ -47,6 +47,11 @@ class GridSettings:
 
 _AROUND = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i, j) != (0, 0)])
 
+_DEEP = 20.0
+"""Differences of log densities beyond this count no more."""
+_FLAT = 0.05
+"""Variation that even a flat cell is credited with."""
+
 
 class GridPosterior(eqx.Module):
     """A posterior as cells of constant density, in the unit square behind the box.
@@ -105,11 +110,12 @@ class GridPosterior(eqx.Module):
 
 
 class _Cells(eqx.Module):
-    """A tiling of the unit square and the joint density at the centers."""
+    """A tiling of the unit square, the joint density at the centers, and how it varies nearby."""
 
     center: Float[Array, "cell 2"]
     half_width: Float[Array, "cell 2"]
     log_weight: Float[Array, "cell choice"]
+    variation: Float[Array, " cell"]
 
     @property
     def log_density(self) -> Float[Array, " cell"]:
@@ -177,7 +183,19 @@ def _first_cells(target: Target, box: Box, settings: GridSettings) -> _Cells:
     axes = [(jnp.arange(n) + 0.5) / n for n in settings.grid_shape]
     center = jnp.stack([axis.ravel() for axis in jnp.meshgrid(*axes, indexing="ij")], axis=-1)
     half = jnp.broadcast_to(0.5 / jnp.asarray(settings.grid_shape), center.shape)
-    return _Cells(center, half, _evaluate(target, box, center))
+    weight = _evaluate(target, box, center)
+    density = jax.nn.logsumexp(weight, axis=-1).reshape(settings.grid_shape)
+    around = jnp.stack(
+        [
+            jnp.pad(density, 1, mode="edge")[1 + i :, 1 + j :][
+                : density.shape[0], : density.shape[1]
+            ]
+            for i, j in _AROUND
+        ]
+    )
+    return _Cells(
+        center, half, weight, _variation(density.ravel(), around.reshape(len(_AROUND), -1).T) / 2.0
+    )
 
 
 def _divide(
@@ -191,18 +209,34 @@ def _divide(
     """Divide the cells of largest tempered mass, and the one around the start, into nine."""
     log_area = jnp.sum(jnp.log(2.0 * cells.half_width), axis=-1)
     around = jnp.all(jnp.abs(start - cells.center) <= cells.half_width, axis=-1)
-    score = jnp.where(around, jnp.inf, cells.log_density / heat + log_area)
+    score = cells.log_density / heat + log_area + jnp.log(cells.variation)
+    score = jnp.where(around, jnp.inf, score)
     _, chosen = lax.top_k(score, min(n_split, score.shape[0]))
     third = cells.half_width[chosen] / 3.0
     children = cells.center[chosen][:, None] + 2.0 * third[:, None] * jnp.asarray(_AROUND)
-    children = children.reshape(-1, 2)
+    weight = _evaluate(target, box, children.reshape(-1, 2))
+    density = jax.nn.logsumexp(weight, axis=-1).reshape(-1, len(_AROUND))
+    # A third of what the density did over the parent it will do over each of the nine.
+    variation = _variation(cells.log_density[chosen], density) / 3.0
     return _Cells(
-        center=jnp.concatenate([cells.center, children]),
+        center=jnp.concatenate([cells.center, children.reshape(-1, 2)]),
         half_width=jnp.concatenate(
             [cells.half_width.at[chosen].set(third), jnp.repeat(third, len(_AROUND), axis=0)]
         ),
-        log_weight=jnp.concatenate([cells.log_weight, _evaluate(target, box, children)]),
+        log_weight=jnp.concatenate([cells.log_weight, weight]),
+        variation=jnp.concatenate(
+            [cells.variation.at[chosen].set(variation), jnp.repeat(variation, len(_AROUND))]
+        ),
     )
+
+
+def _variation(
+    middle: Float[Array, " cell"], around: Float[Array, "cell neighbor"]
+) -> Float[Array, " cell"]:
+    """Range of a log density over a place and the eight around it."""
+    values = jnp.concatenate([middle[:, None], around], axis=1)
+    highest = jnp.max(values, axis=1)
+    return highest - jnp.maximum(jnp.min(values, axis=1), highest - _DEEP) + _FLAT
 
 
 def _finish(cells: _Cells, box: Box) -> GridPosterior:

@@ -1,7 +1,6 @@
-"""Global minimum over a box and a set of choices: coarse to fine, then second order."""
+"""Global minimum over a box and a set of choices, from coarse to fine."""
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -11,29 +10,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from prisma_sbi import _validate
-
-
-@runtime_checkable
-class Objective(Protocol):
-    """Half a sum of squares over a point in the plane and one of finitely many choices."""
-
-    def losses(
-        self, point: Float[Array, "2"], vehicles: Int[Array, " choice"], *, stride: int = 1
-    ) -> Float[Array, " choice"]:
-        """Loss for several choices at one point; ``stride`` > 1 may approximate."""
-        ...
-
-    def promise(
-        self, point: Float[Array, "2"], vehicles: Int[Array, " few"], *, stride: int = 1
-    ) -> Float[Array, ""]:
-        """What the best choice might reach at a point, judged by a few of them."""
-        ...
-
-    def residuals(
-        self, point: Float[Array, "2"], vehicle: Int[Array, ""]
-    ) -> Float[Array, " residual"]:
-        """Residuals whose half squared norm is the loss."""
-        ...
+from prisma_sbi.inference.target import Objective
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,10 +76,6 @@ class Minimum(eqx.Module):
         Position among the choices.
     loss
         Loss there.
-    gradient : (2,)
-        Of the loss.
-    curvature : (2, 2)
-        Gauss-Newton approximation of the Hessian.
     at_bound : (2,)
         Which coordinates ended on their bounds.
     """
@@ -110,21 +83,7 @@ class Minimum(eqx.Module):
     point: Float[Array, "*trip 2"]
     choice: Int[Array, "*trip"]
     loss: Float[Array, "*trip"]
-    gradient: Float[Array, "*trip 2"]
-    curvature: Float[Array, "*trip 2 2"]
     at_bound: Bool[Array, "*trip 2"]
-
-
-def linearize(
-    objective: Objective, point: Float[Array, "2"], choice: Int[Array, ""]
-) -> tuple[Float[Array, ""], Float[Array, "2"], Float[Array, "2 2"]]:
-    """Loss, gradient and Gauss-Newton curvature by forward mode: two tangents, one pass."""
-
-    def directional(tangent):
-        return jax.jvp(lambda at: objective.residuals(at, choice), (point,), (tangent,))
-
-    values, columns = jax.vmap(directional, out_axes=(None, 1))(jnp.eye(2, dtype=point.dtype))
-    return 0.5 * values @ values, columns.T @ values, columns.T @ columns
 
 
 class _Climber(eqx.Module):
@@ -233,8 +192,7 @@ def search(
     where the best searches stand; and a last descent. Ranking uses the cheap approximation,
     what is kept is decided by the loss itself. The simulator steps through time, so its loss
     is full of small kinks: methods that follow a gradient stop at the first one (measured: a
-    Levenberg-Marquardt polish lost to this search on nine trips in ten). Derivatives at the
-    end serve error estimates only.
+    Levenberg-Marquardt polish lost to this search on nine trips in ten).
     """
     nodes = coarse_grid(lower, upper, settings.grid_shape)
     promise = jax.vmap(
@@ -252,12 +210,9 @@ def search(
     climbers = _climb(climbers, objective, (lower, upper), last, settings)
     winner = jnp.argmin(climbers.loss)
     final = jax.tree.map(lambda leaf: leaf[winner], climbers)
-    loss, gradient, curvature = linearize(objective, final.point, final.choice)
     return Minimum(
         point=final.point,
         choice=final.choice,
-        loss=loss,
-        gradient=gradient,
-        curvature=curvature,
+        loss=final.loss,
         at_bound=(final.point <= lower) | (final.point >= upper),
     )

@@ -1,6 +1,6 @@
 """Likelihoods: how probable an observed trace is, for many vehicles on one drive at once."""
 
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -43,7 +43,7 @@ class Likelihood(Protocol):
         """
         ...
 
-    def sampled(self) -> Self:
+    def sampled(self) -> "Likelihood":
         """Replace priors of own parameters by samples; inside a NumPyro model only."""
         ...
 
@@ -80,7 +80,7 @@ class SummaryLikelihood(eqx.Module):
         every = jnp.arange(vehicles.idle_power_w.shape[0])
         return -objective.losses(point, every, stride=stride)
 
-    def sampled(self) -> Self:
+    def sampled(self) -> "SummaryLikelihood":
         """Nothing to infer."""
         return self
 
@@ -156,7 +156,7 @@ class TraceLikelihood(eqx.Module):
         )
         return total - (constants.n_times - 1) * jnp.log(spread)
 
-    def sampled(self) -> Self:
+    def sampled(self) -> "TraceLikelihood":
         """Sample the parameters that have a prior."""
         names = ("floor_w", "share", "memory", "degrees_of_freedom")
         values = {name: getattr(self, name) for name in names}

@@ -30,9 +30,7 @@ class TripPosterior(eqx.Module):
         unstacked = jax.tree.map(lambda _: None, self.model)
         return TripPosterior(unstacked, jax.tree.map(lambda _: 0, self.trip))
 
-    def log_weights(
-        self, point: Float[Array, "2"], *, stride: int = 1
-    ) -> Float[Array, " vehicle"]:
+    def log_weights(self, point: Float[Array, "2"], *, stride: int = 1) -> Float[Array, " vehicle"]:
         """Log joint density of the point and every vehicle."""
         weights = self.model.log_weights(point, self.trip, stride=stride)
         return self.model.log_prior(point) + weights

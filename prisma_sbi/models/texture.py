@@ -1,7 +1,5 @@
 """A likelihood that also sees the texture of a trace: its variance and short-lag correlation."""
 
-from typing import Self
-
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -138,7 +136,7 @@ class TextureLikelihood(eqx.Module):
         lags = (autocorrelation - trip.observed.autocorrelation) / self.autocorrelation_scale
         return -0.5 * (sum(r**2 for r in residuals) + jnp.mean(lags**2, axis=-1))
 
-    def sampled(self) -> Self:
+    def sampled(self) -> "TextureLikelihood":
         """Nothing to infer."""
         return self
 

@@ -4,9 +4,10 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from prisma_sbi.models.likelihood import Likelihood, SummaryLikelihood, TraceLikelihood
 from prisma_sbi.models.texture import TextureLikelihood
@@ -148,19 +149,58 @@ class TripModel(eqx.Module):
             constants=region.constants,
         )
 
-    def __call__(self, trip: TripData) -> None:
-        """Sample the descriptors and condition on the trip; what NumPyro calls."""
+    def __call__(self, trip: TripData, temperature: float | Float[Array, ""] | None = None) -> None:
+        """Sample the descriptors and condition on the trip; what NumPyro calls.
+
+        A temperature replaces the one of a relaxed vehicle, for annealing.
+        """
         aggressiveness = numpyro.sample("aggressiveness", self.prior.aggressiveness)
         detour = numpyro.sample("detour", self.prior.detour)
         likelihood = self.likelihood.sampled()
         if trip.observed is None:
-            self._predict(aggressiveness, detour, likelihood, trip)
+            self._predict(jnp.asarray(aggressiveness), jnp.asarray(detour), likelihood, trip)
             return
         point = jnp.stack([jnp.asarray(aggressiveness), jnp.asarray(detour)])
-        self.choice.condition(
+        choice = self.choice
+        if temperature is not None and isinstance(choice, GumbelVehicle):
+            choice = GumbelVehicle(jnp.asarray(temperature), choice.straight_through)
+        choice.condition(
             lambda vehicles: likelihood.log_likelihoods(point, vehicles, trip, self.constants),
             self.pool,
             self.log_vehicle_prior,
+        )
+
+    def exact(self) -> tuple["TripModel", Int[np.ndarray, " candidate"]]:
+        """The model with the vehicle summed out over its candidates, and who they are.
+
+        Returns
+        -------
+        model
+            Its pool holds the candidates only: all vehicles, or the one that is fixed.
+        candidates : (candidate,) int
+            Their positions in the pool.
+
+        Raises
+        ------
+        ValueError
+            If the vehicle is relaxed: a mixture is no candidate.
+        """
+        n_vehicles = self.pool.idle_power_w.shape[0]
+        if isinstance(self.choice, MarginalVehicle):
+            return self, np.arange(n_vehicles)
+        if isinstance(self.choice, FixedVehicle):
+            vehicle = int(self.choice.vehicle)
+            if not 0 <= vehicle < n_vehicles:
+                raise ValueError(f"Expected a vehicle in 0..{n_vehicles - 1}; got {vehicle}.")
+            prior = TripPrior(self.prior.aggressiveness, self.prior.detour)
+            pool = self.pool[jnp.asarray([vehicle])]
+            return (
+                TripModel(pool, prior, MarginalVehicle(), self.likelihood, self.constants),
+                np.asarray([vehicle]),
+            )
+        raise ValueError(
+            "Expected choice='marginal' or 'fixed' for a method that enumerates vehicles; got "
+            f"{type(self.choice).__name__}. Use method 'svi' or 'nuts' with it."
         )
 
     @property
@@ -185,7 +225,9 @@ class TripModel(eqx.Module):
 
     def log_prior(self, point: Float[Array, "2"]) -> Float[Array, ""]:
         """Log prior density of (aggressiveness, detour)."""
-        return self.prior.aggressiveness.log_prob(point[0]) + self.prior.detour.log_prob(point[1])
+        return jnp.asarray(
+            self.prior.aggressiveness.log_prob(point[0]) + self.prior.detour.log_prob(point[1])
+        )
 
     def _predict(self, aggressiveness, detour, likelihood, trip: TripData) -> None:
         """Sample the vehicle and the trace where nothing was observed."""
@@ -196,8 +238,8 @@ class TripModel(eqx.Module):
             )
         vehicle: Any = numpyro.sample("vehicle", dist.Categorical(logits=self.log_vehicle_prior))
         power_w = simulate_power(
-            jnp.asarray(aggressiveness),
-            jnp.asarray(detour),
+            aggressiveness,
+            detour,
             self.pool[vehicle],
             trip.road,
             self.constants,

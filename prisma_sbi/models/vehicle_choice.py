@@ -44,7 +44,8 @@ class MarginalVehicle(eqx.Module):
         log_prior: Float[Array, " vehicle"],
     ) -> None:
         """Add the log-sum-exp over the pool."""
-        weight = numpyro.deterministic("vehicle_log_weight", log_prior + log_likelihoods(pool))
+        weight = log_prior + log_likelihoods(pool)
+        numpyro.deterministic("vehicle_log_weight", weight)
         numpyro.factor("log_likelihood", jax.nn.logsumexp(weight))
 
 
@@ -85,9 +86,8 @@ class GumbelVehicle(eqx.Module):
         log_prior: Float[Array, " vehicle"],
     ) -> None:
         """Sample the noise and add the log likelihood of the mixed vehicle."""
-        gumbel = numpyro.sample(
-            "vehicle_gumbel", dist.Gumbel(jnp.zeros_like(log_prior), 1.0).to_event(1)
-        )
+        noise = dist.Gumbel(jnp.zeros_like(log_prior), 1.0).to_event(1)
+        gumbel = jnp.asarray(numpyro.sample("vehicle_gumbel", noise))
         weights = relaxed_one_hot(log_prior + gumbel, self.temperature)
         if self.straight_through:
             hard = jax.nn.one_hot(jnp.argmax(weights), weights.shape[-1], dtype=weights.dtype)
@@ -114,7 +114,8 @@ class FixedVehicle(eqx.Module):
         log_prior: Float[Array, " vehicle"],
     ) -> None:
         """Add the log likelihood of the one vehicle."""
-        vehicle = numpyro.deterministic("vehicle", jnp.asarray(self.vehicle))
+        vehicle = jnp.asarray(self.vehicle)
+        numpyro.deterministic("vehicle", vehicle)
         numpyro.factor(
             "log_likelihood", log_prior[vehicle] + log_likelihoods(pool[vehicle[None]])[0]
         )
