@@ -21,7 +21,7 @@ class FitFlag(enum.IntFlag):
     DIVERGING = 16
     TWO_MODES = 32
     COARSE_GRID = 64
-    NO_MAXIMUM = 128
+    NOT_GAUSSIAN = 128
 
     @property
     def text(self) -> str:
@@ -37,7 +37,7 @@ _TEXT = {
     FitFlag.DIVERGING: "trajectories left the posterior (more than one in fifty)",
     FitFlag.TWO_MODES: "the posterior of aggressiveness or detour has two heaps",
     FitFlag.COARSE_GRID: "the grid has too few cells where the posterior lies",
-    FitFlag.NO_MAXIMUM: "the climb to the maximum did not settle",
+    FitFlag.NOT_GAUSSIAN: "the posterior is unlike the Gaussian that stands for it",
 }
 
 

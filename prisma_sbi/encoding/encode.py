@@ -1,45 +1,46 @@
-"""Encoding: from observed traces to a descriptor per trip, with its fit."""
+"""Encoding: from observed traces to the descriptors of every trip, with their uncertainty."""
 
-import importlib.metadata
+import os
 from collections.abc import Callable
-from typing import Any
+from os import PathLike
+from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from prisma_sbi._errors import InputDataError
-from prisma_sbi.descriptors.table import make_descriptor_table
+from prisma_sbi._errors import InputDataError, RegionMismatchError
+from prisma_sbi.diagnostics.convergence import FitFlag
+from prisma_sbi.encoding.checkpoint import digest
+from prisma_sbi.encoding.fitting import Fitting, parameter_box
+from prisma_sbi.encoding.methods import EncodeSettings, Method
 from prisma_sbi.encoding.status import FitStatus
-from prisma_sbi.inference.batch import minimize_trips
-from prisma_sbi.inference.search import Minimum, SearchSettings
-from prisma_sbi.models.objective import SummaryObjective
+from prisma_sbi.encoding.tree import describe_model, fit_tree
 from prisma_sbi.models.summary import summarize, summary_residuals
+from prisma_sbi.models.trip_model import TripModel
 from prisma_sbi.region.profiles import RoadProfiles, RouteStatus
 from prisma_sbi.region.record import Region
-from prisma_sbi.region.representatives import representative_vehicles
 from prisma_sbi.region.routing import route_profiles
-from prisma_sbi.simulator.driver import Road, roads_from_profiles
+from prisma_sbi.simulator.driver import roads_from_profiles
 from prisma_sbi.simulator.trip import simulate_trips
-from prisma_sbi.simulator.vehicle import vehicles_from_pool
 
-LOWEST_AGGRESSIVENESS = 0.02
-"""The search starts here: at zero the car never moves."""
-_N_REPRESENTATIVES = 32
-_FORMAT_VERSION = 1
 _POOR_MISFIT = 0.2
+_EDGE = 1e-3
+"""A point this near to its bound, as a share of the domain, lies on it."""
 
 
 def encode(
     region: Region,
     traces: xr.Dataset,
     *,
-    settings: SearchSettings | None = None,
+    method: str = Method.MAP,
+    model: TripModel | None = None,
+    settings: EncodeSettings | None = None,
     chunk_size: int = 16,
+    checkpoint: str | PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> xr.DataTree:
-    """Find the descriptors whose simulated trace is closest to each observed one.
+    """Infer the descriptors of every trip from its trace.
 
     Parameters
     ----------
@@ -48,10 +49,18 @@ def encode(
     traces
         Dataset with ``power_w (trip, time)`` and ``start_lat``, ``start_lon``, ``end_lat``,
         ``end_lon`` per trip, as the telemetry readers make it.
+    method
+        A :class:`Method`; short for ``settings=EncodeSettings(method=...)``.
+    model
+        By default :meth:`TripModel.of(region) <prisma_sbi.models.TripModel.of>`: flat prior,
+        likelihood of the summaries, vehicle summed out.
     settings
-        Work per trip.
+        Method and work per trip.
     chunk_size
         Trips per compiled call.
+    checkpoint
+        Folder for finished chunks. If a run is interrupted, the same call goes on from
+        there; the caller deletes the folder once the result is saved.
     progress
         Called with trips done and trips in all.
 
@@ -59,27 +68,34 @@ def encode(
     -------
     xarray.DataTree
         ``posterior`` (``aggressiveness``, ``detour``, ``vehicle`` with dimensions
-        ``chain, draw, trip``, of size one here), ``sample_stats`` (loss, its three parts,
-        status), ``observed_data`` (the traces) and ``constant_data`` (endpoints, route
-        length). Every trip stays, in order; what failed says so in ``status`` and holds NaN.
+        ``chain, draw, trip``; one draw where the method gives a point), ``sample_stats``
+        (status and flags, the loss at the best point and its parts, ``best_...``,
+        probabilities of vehicles, diagnostics), ``observed_data`` (the traces) and
+        ``constant_data`` (endpoints, route length). Every trip stays, in order; what failed
+        says so in ``status`` and holds NaN.
 
     Raises
     ------
     InputDataError
         If the traces lack a variable or have another length or step than the region.
     RegionMismatchError
-        If the traces were imported for another region.
+        If the traces, or the model, belong to another region.
+    ValueError
+        If method and settings disagree, or the draws of a chunk would not fit into memory.
 
     Notes
     -----
-    Under a flat prior this is the maximum a posteriori of the Gaussian likelihood on the
-    three residuals [1]_. Endpoints are read from the trace and held fixed.
+    Under a flat prior the best point is the published encoder [1]_. Endpoints are read from
+    the trace and held fixed.
 
     References
     ----------
     .. [1] Zeiseweis et al., PRISMA, 2026. https://doi.org/10.48550/arXiv.2610.35521
     """
+    settings = _checked_settings(method, settings)
+    model = _checked_model(region, model, settings)
     power_w = _checked_power(region, traces)
+    _check_memory(region, settings, chunk_size)
     profiles = route_profiles(
         region,
         *(traces[name].values for name in ("start_lat", "start_lon", "end_lat", "end_lon")),
@@ -88,49 +104,77 @@ def encode(
     good = finite & np.any(np.where(np.isfinite(power_w), power_w, 0.0) != 0.0, axis=1)
     rows = np.flatnonzero(good & (profiles.status == RouteStatus.OK))
     status = np.where(good, FitStatus.NOT_ROUTED, FitStatus.BAD_TRACE).astype(np.int8)
-    fit = _empty_fit(len(power_w))
+    found: dict[str, np.ndarray] = {}
     if rows.size:
         fitted = profiles.take(rows)
-        minimum = _search(region, fitted, power_w[rows], settings, chunk_size, progress)
-        parts = _loss_parts(region, fitted, power_w[rows], minimum)
-        for name, values in {**_columns(minimum), **parts}.items():
-            fit[name][rows] = values
-        status[rows] = _judge(minimum, parts)
+        fitting = Fitting(
+            region=region,
+            model=model,
+            settings=settings,
+            roads=jax.tree.map(np.asarray, roads_from_profiles(fitted)),
+            power_w=power_w[rows],
+            rows=rows,
+            chunk_size=chunk_size,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+            checkpoint_key={
+                "traces": digest(power_w[rows], fitted.length_m, rows),
+                "region": region.fingerprint,
+                "settings": repr(settings),
+                "model": repr(describe_model(model))
+                + digest(*map(np.asarray, jax.tree.leaves(model))),
+                "chunk_size": str(chunk_size),
+            },
+            progress=progress,
+        )
+        found = fitting.run()
+        found |= _loss_parts(region, fitted, power_w[rows], found)
+        status[rows] = _judge(region, found)
     elif progress is not None:
         progress(len(power_w), len(power_w))
-    return _tree(region, traces, profiles, fit, status)
+    return fit_tree(region, traces, profiles, found, rows, status, model, settings)
 
 
-def descriptor_table(region: Region, fit: xr.DataTree) -> xr.Dataset:
-    """The descriptors of all trips that were fitted, as the table that synthesis takes.
+def _checked_settings(method: str, settings: EncodeSettings | None) -> EncodeSettings:
+    """The settings of a method, given one, the other or both alike."""
+    if settings is None:
+        return EncodeSettings(method=method)
+    if method not in (Method.MAP, settings.method):
+        raise ValueError(
+            f"Expected the same method in both places; got method={str(method)!r} and settings of "
+            f"{str(settings.method)!r}. Leave one out."
+        )
+    return settings
 
-    Parameters
-    ----------
-    region
-        The region of the fit.
-    fit
-        From :func:`encode`.
 
-    Returns
-    -------
-    xarray.Dataset
-        Seven variables along ``trip``; trips without descriptors are left out.
+def _checked_model(region: Region, model: TripModel | None, settings: EncodeSettings) -> TripModel:
+    """The model; by default the published likelihood with the vehicle summed out or relaxed."""
+    if model is None:
+        relaxed = settings.method == Method.SVI
+        return TripModel.of(region, choice="gumbel" if relaxed else "marginal")
+    n_vehicles = model.pool.idle_power_w.shape[0]
+    if model.constants != region.constants or n_vehicles != len(region.vehicles):
+        raise RegionMismatchError(
+            f"Expected a model of region {region.name!r} with {len(region.vehicles)} vehicles; got "
+            f"one of other constants or with {n_vehicles} vehicles. Make it by TripModel.of(region)."
+        )
+    return model
 
-    Raises
-    ------
-    RegionMismatchError
-        If the fit belongs to another region.
-    """
-    region.require_same(fit.attrs.get("region_fingerprint"), what="a fit")
-    status = fit["sample_stats"].dataset["status"].values
-    usable = np.flatnonzero(status <= FitStatus.POOR_FIT)
-    posterior = fit["posterior"].dataset.isel(chain=0, draw=0, trip=usable)
-    ends = fit["constant_data"].dataset.isel(trip=usable)
-    columns = {name: ends[name].values for name in ("start_lat", "start_lon", "end_lat", "end_lon")}
-    columns |= {name: posterior[name].values for name in ("aggressiveness", "detour", "vehicle")}
-    return make_descriptor_table(
-        columns, trip=posterior["trip"].values, region_fingerprint=region.fingerprint
-    )
+
+def _check_memory(region: Region, settings: EncodeSettings, chunk_size: int) -> None:
+    """Refuse chains that the machine cannot hold, before an hour is spent on them."""
+    work = getattr(settings.work, "hmc", settings.work)
+    if settings.method not in (Method.HMC, Method.NUTS):
+        return
+    # Every draw keeps a weight for each vehicle until the vehicle is drawn.
+    n_bytes = 4 * work.n_chains * work.n_draws * (len(region.vehicles) + 8)
+    n_bytes *= chunk_size if settings.method == Method.HMC else 1
+    limit = 0.25 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if n_bytes > limit:
+        raise ValueError(
+            f"Expected chains of a chunk within {limit / 2**30:.1f} GiB, a quarter of the memory; "
+            f"got {work.n_chains} chains x {work.n_draws} draws, {n_bytes / 2**30:.1f} GiB. "
+            "Take fewer of them, or a smaller chunk."
+        )
 
 
 def _checked_power(region: Region, traces: xr.Dataset) -> np.ndarray:
@@ -160,39 +204,11 @@ def _checked_power(region: Region, traces: xr.Dataset) -> np.ndarray:
     return power_w
 
 
-def _search(region, profiles, power_w, settings, chunk_size, progress) -> Minimum:
-    """Run the batched search on trips that have a road and a trace."""
+def _loss_parts(region: Region, profiles: RoadProfiles, power_w, found) -> dict[str, np.ndarray]:
+    """The published loss at the best point, its three parts, and the misfits behind them."""
     constants = region.constants
-    roads = roads_from_profiles(profiles)
-    pool = vehicles_from_pool(region.vehicles, constants)
-    observe = jax.jit(lambda power: summarize(power, constants))
-
-    def build(rows: np.ndarray) -> SummaryObjective:
-        road = Road(roads.length_m[rows], roads.speed_mps[rows], roads.slope_rad[rows])
-        return SummaryObjective(road, observe(jnp.asarray(power_w[rows])), pool, constants)
-
-    low, high = constants.aggressiveness_bounds
-    return minimize_trips(
-        build,
-        len(profiles),
-        in_axes=build(np.zeros(1, np.int64)).trip_axes(),
-        lower=np.array([max(low, LOWEST_AGGRESSIVENESS), constants.detour_bounds[0]]),
-        upper=np.array([high, constants.detour_bounds[1]]),
-        representatives=representative_vehicles(region.vehicles, _N_REPRESENTATIVES),
-        n_choices=len(region.vehicles),
-        settings=settings,
-        chunk_size=chunk_size,
-        progress=progress,
-    )
-
-
-def _loss_parts(region: Region, profiles: RoadProfiles, power_w, minimum: Minimum):
-    """The three parts of the loss at the minimum, and the relative misfits behind them."""
-    constants = region.constants
-    found = _columns(minimum)
-    simulated = simulate_trips(
-        region, profiles, found["aggressiveness"], found["detour"], found["vehicle"]
-    )
+    best = found["best"].astype(np.float64)
+    simulated = simulate_trips(region, profiles, best[:, 0], best[:, 1], found["best_vehicle"])
     residuals = np.asarray(
         jax.jit(
             jax.vmap(
@@ -203,6 +219,7 @@ def _loss_parts(region: Region, profiles: RoadProfiles, power_w, minimum: Minimu
         )(power_w, simulated)
     )
     return {
+        "loss": 0.5 * np.sum(residuals**2, axis=1),
         "loss_energy": 0.5 * residuals[:, 0] ** 2,
         "loss_duration": 0.5 * residuals[:, 1] ** 2,
         "loss_shape": 0.5 * np.sum(residuals[:, 2:] ** 2, axis=1),
@@ -211,65 +228,16 @@ def _loss_parts(region: Region, profiles: RoadProfiles, power_w, minimum: Minimu
     }
 
 
-def _columns(minimum: Minimum) -> dict[str, np.ndarray]:
-    """Columns of the fit that come straight from the search."""
-    point = np.asarray(minimum.point)
-    return {
-        "aggressiveness": point[:, 0],
-        "detour": point[:, 1],
-        "vehicle": np.asarray(minimum.choice),
-        "loss": np.asarray(minimum.loss),
-    }
-
-
-def _empty_fit(n_trips: int) -> dict[str, np.ndarray]:
-    """Columns of the fit, filled with what a trip without a fit holds."""
-    names = ("aggressiveness", "detour", "loss", "loss_energy", "loss_duration", "loss_shape")
-    misfits = ("energy_misfit", "duration_misfit")
-    fit = {name: np.full(n_trips, np.nan, np.float64) for name in (*names, *misfits)}
-    return fit | {"vehicle": np.full(n_trips, -1, np.int32)}
-
-
-def _judge(minimum: Minimum, parts: dict[str, np.ndarray]) -> np.ndarray:
-    """Status of fitted trips; a poor fit outranks a bound."""
-    poor = (np.abs(parts["energy_misfit"]) > _POOR_MISFIT) | (
-        np.abs(parts["duration_misfit"]) > _POOR_MISFIT
+def _judge(region: Region, found: dict[str, np.ndarray]) -> np.ndarray:
+    """Status of fitted trips, a poor fit before a bound; adds the same to their flags."""
+    poor = (np.abs(found["energy_misfit"]) > _POOR_MISFIT) | (
+        np.abs(found["duration_misfit"]) > _POOR_MISFIT
     )
-    bound = np.asarray(minimum.at_bound).any(axis=1)
+    box = parameter_box(region.constants)
+    lower, upper = np.asarray(box.lower), np.asarray(box.upper)
+    margin = _EDGE * (upper - lower)
+    best = found["best"]
+    bound = ((best <= lower + margin) | (best >= upper - margin)).any(axis=1)
+    found["flags"][poor] |= FitFlag.POOR_FIT
+    found["flags"][bound] |= FitFlag.AT_BOUND
     return np.where(poor, FitStatus.POOR_FIT, np.where(bound, FitStatus.AT_BOUND, FitStatus.OK))
-
-
-def _tree(region: Region, traces: xr.Dataset, profiles: RoadProfiles, fit, status) -> xr.DataTree:
-    """Assemble the result."""
-    trip = traces["trip"]
-    sampled = {
-        name: (("chain", "draw", "trip"), fit[name][None, None])
-        for name in ("aggressiveness", "detour", "vehicle")
-    }
-    stats: dict[str, Any] = {name: ("trip", fit[name]) for name in fit if name not in sampled}
-    flags = {
-        "flag_values": [int(item) for item in FitStatus],
-        "flag_meanings": " ".join(item.name.lower() for item in FitStatus),
-    }
-    stats["status"] = ("trip", status, flags)
-    ends = ("start_lat", "start_lon", "end_lat", "end_lon")
-    groups = {
-        "posterior": xr.Dataset(sampled, coords={"chain": [0], "draw": [0], "trip": trip}),
-        "sample_stats": xr.Dataset(stats, coords={"trip": trip}),
-        "observed_data": traces[["power_w"]].reset_coords(drop=True),
-        "constant_data": traces[list(ends)].assign(
-            route_length_m=("trip", profiles.length_m, {"units": "m"}),
-            route_status=("trip", profiles.status),
-        ),
-    }
-    tree = xr.DataTree.from_dict(groups)
-    tree.attrs = {
-        "kind": "fit",
-        "format_version": _FORMAT_VERSION,
-        "method": "map",
-        "likelihood": "summary",
-        "region_fingerprint": region.fingerprint,
-        "prisma_sbi": importlib.metadata.version("prisma-sbi"),
-        "jax": importlib.metadata.version("jax"),
-    }
-    return tree

@@ -1,0 +1,329 @@
+"""All trips by one method: chunks, restarts and what each trip's fit came to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from prisma_sbi.diagnostics.convergence import FitFlag, convergence
+from prisma_sbi.diagnostics.modes import has_two_modes
+from prisma_sbi.encoding.checkpoint import ChunkFolder
+from prisma_sbi.encoding.chunks import (
+    choices_at,
+    climb_chunk,
+    hmc_chunk,
+    laplace_chunk,
+    nuts_again,
+    quadrature_chunk,
+    search_chunk,
+    svi_chunk,
+)
+from prisma_sbi.encoding.methods import (
+    NARROW_GRID,
+    NARROW_SEARCH,
+    EncodeSettings,
+    HmcFit,
+    LaplaceFit,
+    Method,
+    QuadratureFit,
+)
+from prisma_sbi.inference.batch import map_trips
+from prisma_sbi.inference.box import Box
+from prisma_sbi.inference.nuts import numpyro_nuts
+from prisma_sbi.inference.quadrature import GridSettings
+from prisma_sbi.inference.search import SearchSettings
+from prisma_sbi.models.likelihood import TraceLikelihood
+from prisma_sbi.models.posterior import TripPosterior
+from prisma_sbi.models.trip_data import TripData
+from prisma_sbi.models.trip_model import LOWEST_AGGRESSIVENESS, TripModel
+from prisma_sbi.models.vehicle_choice import GumbelVehicle
+from prisma_sbi.region.constants import Constants
+from prisma_sbi.region.record import Region
+from prisma_sbi.region.representatives import representative_vehicles
+from prisma_sbi.simulator.driver import Road
+
+Columns = dict[str, np.ndarray]
+_N_REPRESENTATIVES = 32
+_LEAST_LIKENESS = 0.3
+_LEAST_CELLS = 30.0
+_MOST_DIVERGING = 0.02
+
+
+def parameter_box(constants: Constants) -> Box:
+    """Domain of aggressiveness and detour."""
+    low, high = constants.aggressiveness_bounds
+    return Box(
+        jnp.asarray([max(low, LOWEST_AGGRESSIVENESS), constants.detour_bounds[0]], jnp.float32),
+        jnp.asarray([high, constants.detour_bounds[1]], jnp.float32),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fitting:
+    """Trips that have a road and a trace, and how to fit them.
+
+    Attributes
+    ----------
+    region
+        Public inputs.
+    model
+        Trip model.
+    settings
+        Method and work.
+    roads
+        One a trip.
+    power_w : (trip, time)
+    rows : (trip,)
+        Positions among all trips; they make the keys of the draws.
+    chunk_size
+        Trips per compiled call.
+    checkpoint
+        Folder for finished chunks.
+    checkpoint_key
+        What they depend on.
+    progress
+        Called with trips done and trips in all.
+    """
+
+    region: Region
+    model: TripModel
+    settings: EncodeSettings
+    roads: Road
+    power_w: np.ndarray
+    rows: np.ndarray
+    chunk_size: int
+    checkpoint: Path | None
+    checkpoint_key: dict[str, str]
+    progress: Callable[[int, int], None] | None
+
+    def run(self) -> Columns:
+        """Fit all trips.
+
+        Returns
+        -------
+        Arrays with a leading trip axis: ``best (trip, 2)``, ``best_vehicle``, ``flags``; for
+        methods with draws ``point (trip, chain, draw, 2)``, ``vehicle (trip, chain, draw)``,
+        ``vehicle_probability (trip, vehicle)``; and one number a trip under other names.
+        """
+        if self.settings.method == Method.NUTS:
+            found = self._one_by_one()
+        else:
+            found = self._in_chunks()
+        found["flags"] = self._flags(found)
+        if self.settings.method == Method.HMC:
+            self._sample_again(found)
+        return found
+
+    def _in_chunks(self) -> Columns:
+        """Every method but plain NUTS."""
+        exact, candidates = self._exact()
+        solve = self._solver(exact)
+        folder = None
+        if self.checkpoint is not None:
+            folder = ChunkFolder(self.checkpoint, self.checkpoint_key)
+        found = map_trips(
+            solve,
+            len(self.rows),
+            chunk_size=self.chunk_size,
+            store=folder,
+            progress=self.progress,
+        )
+        return _named(dict(found), candidates, len(self.region.vehicles))
+
+    def _exact(self) -> tuple[TripModel, np.ndarray]:
+        """The model whose vehicles are enumerated, and which they are."""
+        relaxed = isinstance(self.model.choice, GumbelVehicle)
+        if self.settings.method == Method.SVI and relaxed:
+            return TripModel.of(
+                self.region, prior=self.model.prior, likelihood=self.model.likelihood
+            ).exact()
+        return self.model.exact()
+
+    def _solver(self, exact: TripModel) -> Callable[[np.ndarray], dict[str, jax.Array]]:
+        """From positions of trips to their fits."""
+        settings, work = self.settings, self.settings.work
+        box = parameter_box(self.region.constants)
+        key = jax.random.key(settings.seed)
+        narrow = isinstance(exact.likelihood, TraceLikelihood)
+        search = settings.search
+        if narrow and search == SearchSettings():
+            search = NARROW_SEARCH
+        if narrow and isinstance(work, QuadratureFit | HmcFit) and work.grid == GridSettings():
+            work = type(work)(**{**vars(work), "grid": NARROW_GRID})
+        few = self._representatives(exact)
+
+        def solve(rows: np.ndarray) -> dict[str, jax.Array]:
+            road, power = self.trips(rows)
+            keys = jax.vmap(lambda row: jax.random.fold_in(key, row))(jnp.asarray(self.rows[rows]))
+            if settings.method == Method.SVI:
+                return svi_chunk(self.model, exact, road, power, key, box, work)
+            found = search_chunk(exact, road, power, box, few, search)
+            if narrow:
+                found = climb_chunk(exact, road, power, keys, found["best"], box)
+            common = (exact, road, power, keys, found["best"], box)
+            if isinstance(work, QuadratureFit):
+                found |= quadrature_chunk(*common, work)
+            elif isinstance(work, HmcFit):
+                found |= hmc_chunk(*common, work)
+            elif isinstance(work, LaplaceFit):
+                found |= laplace_chunk(*common, work)
+            return found
+
+        return solve
+
+    def trips(self, rows: np.ndarray) -> tuple[Road, jax.Array]:
+        """Roads and traces of some trips."""
+        roads = self.roads
+        road = Road(roads.length_m[rows], roads.speed_mps[rows], roads.slope_rad[rows])
+        return road, jnp.asarray(self.power_w[rows])
+
+    def _representatives(self, exact: TripModel) -> jax.Array:
+        """Candidates that stand for all on the coarse grid."""
+        n_candidates = exact.pool.idle_power_w.shape[0]
+        if n_candidates < len(self.region.vehicles):
+            return jnp.arange(n_candidates)
+        return jnp.asarray(representative_vehicles(self.region.vehicles, _N_REPRESENTATIVES))
+
+    def _one_by_one(self) -> Columns:
+        """Plain NumPyro, trip after trip."""
+        sample = numpyro_nuts(self.model, self.settings.work)
+        key = jax.random.key(self.settings.seed)
+        parts: list[dict[str, Any]] = []
+        for position in range(len(self.rows)):
+            road, power = self.trips(np.asarray([position]))
+            trip = jax.tree.map(
+                lambda leaf: leaf[0],
+                TripData(road, self.model.likelihood.observe(power, self.model.constants)),
+            )
+            walk_key, choice_key = jax.random.split(
+                jax.random.fold_in(key, int(self.rows[position]))
+            )
+            values, facts = sample(walk_key, trip)
+            point = jnp.stack([values["aggressiveness"], values["detour"]], axis=-1)
+            part: dict[str, Any] = {
+                "point": point,
+                "acceptance": jnp.mean(facts["accept_prob"]),
+                "diverging": jnp.mean(facts["diverging"]),
+            }
+            if isinstance(self.model.choice, GumbelVehicle):
+                vehicle = values["vehicle"].astype(jnp.int32)
+                counts = jnp.bincount(vehicle.ravel(), length=len(self.region.vehicles))
+                part |= {"choice": vehicle, "choice_probability": counts / vehicle.size}
+            else:
+                exact, _ = self.model.exact()
+                part |= choices_at(TripPosterior(exact, trip), choice_key, point)
+            parts.append(jax.tree.map(np.asarray, part))
+            if self.progress is not None:
+                self.progress(position + 1, len(self.rows))
+        found = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
+        candidates = np.arange(len(self.region.vehicles))
+        if not isinstance(self.model.choice, GumbelVehicle):
+            _, candidates = self.model.exact()
+        # No search ran: the draw nearest to the middle of all stands for the best.
+        flat = found["point"].reshape(len(parts), -1, 2)
+        scale = flat.std(axis=1, keepdims=True) + 1e-12
+        middle = np.median(flat, axis=1, keepdims=True)
+        nearest = np.argmin(np.sum(((flat - middle) / scale) ** 2, axis=-1), axis=1)
+        found["best"] = flat[np.arange(len(flat)), nearest]
+        found["best_choice"] = np.argmax(found["choice_probability"], axis=1)
+        return _named(found, candidates, len(self.region.vehicles))
+
+    def _flags(self, found: Columns) -> np.ndarray:
+        """Flags of all trips, from what the method says about itself."""
+        flags = np.zeros(len(self.rows), np.int32)
+        if "point" in found and self.settings.method in (Method.HMC, Method.NUTS):
+            checked = convergence(_chains(found["point"]), ("aggressiveness", "detour"))
+            flags |= checked.flags()
+            found["r_hat"], found["ess_bulk"] = checked.r_hat, checked.ess_bulk
+            found["ess_tail"] = checked.ess_tail
+        elif "point" in found:
+            # Independent draws: chains agree by construction.
+            flat = found["point"].reshape(len(self.rows), -1, 2)
+            two_modes = has_two_modes(flat[..., 0]) | has_two_modes(flat[..., 1])
+            flags[two_modes] |= FitFlag.TWO_MODES
+        if "diverging" in found:
+            flags[found["diverging"] > _MOST_DIVERGING] |= FitFlag.DIVERGING
+        if "likeness" in found:
+            flags[~(found["likeness"] >= _LEAST_LIKENESS)] |= FitFlag.NOT_GAUSSIAN
+        if self.settings.method == Method.QUADRATURE:
+            flags[~(found["n_effective_cells"] >= _LEAST_CELLS)] |= FitFlag.COARSE_GRID
+        return flags
+
+    def _sample_again(self, found: Columns) -> None:
+        """Rerun flagged trips by NUTS, as many as the settings allow, in place."""
+        work: HmcFit = self.settings.work
+        doubtful = (found["flags"] & (FitFlag.R_HAT | FitFlag.LOW_ESS)) > 0
+        chosen = np.flatnonzero(doubtful)[: work.rerun]
+        if not chosen.size:
+            return
+        exact, candidates = self.model.exact()
+        box = parameter_box(self.region.constants)
+        key = jax.random.key(self.settings.seed + 1)
+        names = ("aggressiveness", "detour")
+        n_chains, n_draws = found["point"].shape[1:3]
+        nuts = type(work.nuts)(
+            **{**vars(work.nuts), "n_chains": n_chains, "n_draws": max(n_draws, work.nuts.n_draws)}
+        )
+        for done, row in enumerate(chosen):
+            road, power = self.trips(np.asarray([row]))
+            spread = found["point"][row].reshape(-1, 2)
+            spread = spread[:: max(1, len(spread) // 64)]
+            again = nuts_again(
+                exact,
+                jax.tree.map(lambda leaf: leaf[0], road),
+                power[0],
+                jax.random.fold_in(key, int(self.rows[row])),
+                jnp.asarray(spread),
+                box,
+                nuts,
+            )
+            point = np.asarray(again["point"])[:, -n_draws:]
+            checked = convergence(_chains(point[None]), names)
+            if checked.r_hat[0] <= found["r_hat"][row]:
+                found["point"][row] = point
+                found["vehicle"][row] = candidates[np.asarray(again["choice"])[:, -n_draws:]]
+                found["vehicle_probability"][row] = _spread_out(
+                    np.asarray(again["choice_probability"])[None],
+                    candidates,
+                    len(self.region.vehicles),
+                )[0]
+                found["r_hat"][row] = checked.r_hat[0]
+                found["ess_bulk"][row] = checked.ess_bulk[0]
+                found["ess_tail"][row] = checked.ess_tail[0]
+                kept = found["flags"][row] & ~(FitFlag.R_HAT | FitFlag.LOW_ESS | FitFlag.TWO_MODES)
+                found["flags"][row] = kept | checked.flags()[0]
+            if self.progress is not None:
+                self.progress(done + 1, len(chosen))
+
+
+def _named(found: dict[str, Any], candidates: np.ndarray, n_vehicles: int) -> Columns:
+    """Choices among candidates as positions in the pool."""
+    columns = {name: np.array(value) for name, value in found.items()}
+    for choice, vehicle in (("best_choice", "best_vehicle"), ("choice", "vehicle")):
+        if choice in columns:
+            columns[vehicle] = candidates[columns.pop(choice)].astype(np.int32)
+    if "choice_probability" in columns:
+        columns["vehicle_probability"] = _spread_out(
+            columns.pop("choice_probability"), candidates, n_vehicles
+        )
+    return columns
+
+
+def _spread_out(probability: np.ndarray, candidates: np.ndarray, n_vehicles: int) -> np.ndarray:
+    """Probabilities of candidates as probabilities over the pool."""
+    whole = np.zeros((len(probability), n_vehicles), np.float32)
+    whole[:, candidates] = probability
+    return whole
+
+
+def _chains(point: np.ndarray) -> xr.Dataset:
+    """Draws of many trips as a dataset that ArviZ reads."""
+    dims = ("trip", "chain", "draw")
+    return xr.Dataset(
+        {"aggressiveness": (dims, point[..., 0]), "detour": (dims, point[..., 1])}
+    ).transpose("chain", "draw", "trip")

@@ -1,0 +1,151 @@
+"""Ways to infer the descriptors of a trip, and how much work each does."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from prisma_sbi import _validate
+from prisma_sbi.inference.hmc import HmcSettings
+from prisma_sbi.inference.laplace import LaplaceSettings
+from prisma_sbi.inference.nuts import NutsSettings
+from prisma_sbi.inference.quadrature import GridSettings
+from prisma_sbi.inference.search import SearchSettings
+from prisma_sbi.inference.svi import SviSettings
+
+
+class Method(StrEnum):
+    """How descriptors are inferred."""
+
+    MAP = "map"
+    """Global search: one point a trip, hundreds of trips a second."""
+    SVI = "svi"
+    """The published descent: relaxed vehicle, annealed, then resolved. For comparison."""
+    LAPLACE = "laplace"
+    """A Gaussian around the maximum. Fast, and wrong where the posterior is not Gaussian."""
+    QUADRATURE = "quadrature"
+    """The exact posterior on an adaptive grid: the default for uncertainty."""
+    HMC = "hmc"
+    """Hamiltonian Monte Carlo, all trips in lockstep."""
+    NUTS = "nuts"
+    """NumPyro's own sampler, one trip after the other. For a few trips, or your own model."""
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether the result is a sample, not a point."""
+        return self not in (Method.MAP, Method.SVI)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaplaceFit:
+    """Settings of :attr:`Method.LAPLACE`.
+
+    Attributes
+    ----------
+    laplace
+        The climb.
+    n_chains, n_draws
+        Independent draws, laid out as chains.
+    """
+
+    laplace: LaplaceSettings = LaplaceSettings()
+    n_chains: int = 4
+    n_draws: int = 100
+
+    def __post_init__(self) -> None:
+        _validate.at_least(1, n_chains=self.n_chains, n_draws=self.n_draws)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuadratureFit:
+    """Settings of :attr:`Method.QUADRATURE`.
+
+    Attributes
+    ----------
+    grid
+        The adaptive grid.
+    n_chains, n_draws
+        Independent draws, laid out as chains.
+    """
+
+    grid: GridSettings = GridSettings()
+    n_chains: int = 4
+    n_draws: int = 250
+
+    def __post_init__(self) -> None:
+        _validate.at_least(1, n_chains=self.n_chains, n_draws=self.n_draws)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HmcFit:
+    """Settings of :attr:`Method.HMC`.
+
+    Attributes
+    ----------
+    grid
+        The adaptive grid that whitens the posterior.
+    hmc
+        The chains.
+    rerun
+        Largest number of flagged trips to sample again by BlackJAX NUTS, one after the
+        other; such a trip takes up to a minute.
+    nuts
+        Settings of that.
+    """
+
+    grid: GridSettings = GridSettings()
+    hmc: HmcSettings = HmcSettings()
+    rerun: int = 0
+    nuts: NutsSettings = NutsSettings()
+
+    def __post_init__(self) -> None:
+        _validate.at_least(0, rerun=self.rerun)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeSettings:
+    """A method and its settings.
+
+    Attributes
+    ----------
+    method
+        A :class:`Method`.
+    work
+        Settings of the method; by default those of its kind.
+    search
+        The global search that every method but ``svi`` and ``nuts`` starts from.
+    seed
+        Of all draws; a trip's draws depend on it and on the trip's position.
+    """
+
+    method: str = Method.MAP
+    work: Any = None
+    search: SearchSettings = field(default_factory=SearchSettings)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _validate.one_of([item.value for item in Method], method=self.method)
+        object.__setattr__(self, "method", Method(self.method))
+        kind = _WORK[Method(self.method)]
+        if self.work is None:
+            object.__setattr__(self, "work", self.search if kind is SearchSettings else kind())
+        elif not isinstance(self.work, kind):
+            raise ValueError(
+                f"Expected {kind.__name__} as the work of method {str(self.method)!r}; got "
+                f"{type(self.work).__name__}."
+            )
+
+
+_WORK: dict[Method, type] = {
+    Method.MAP: SearchSettings,
+    Method.SVI: SviSettings,
+    Method.LAPLACE: LaplaceFit,
+    Method.QUADRATURE: QuadratureFit,
+    Method.HMC: HmcFit,
+    Method.NUTS: NutsSettings,
+}
+NARROW_SEARCH = SearchSettings(
+    grid_shape=(24, 24), n_seeds=12, n_climbers=8, n_finalists=3, n_generations=(4, 4)
+)
+"""For likelihoods of whole traces, whose maxima are narrow."""
+NARROW_GRID = GridSettings(n_levels=12, n_split=16)
+"""For their posteriors."""
