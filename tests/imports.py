@@ -31,6 +31,8 @@ FORBIDDEN = {
     "decoding": ("telemetry", "models", "inference", "encoding"),
 }
 EXTRAS = (
+    "arviz",
+    "blackjax",
     "h5netcdf",
     "matplotlib",
     "mbi",
