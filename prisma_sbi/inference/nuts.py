@@ -77,7 +77,7 @@ def numpyro_nuts(
         num_warmup=settings.n_warmup,
         num_samples=settings.n_draws,
         num_chains=settings.n_chains,
-        chain_method=jax.vmap,
+        chain_method=jax.vmap,  # pyright: ignore[reportArgumentType]  a callable is documented
         progress_bar=False,
         jit_model_args=True,
     )

@@ -18,6 +18,7 @@ from prisma_sbi.simulator.vehicle import Vehicle
 
 Parameter = float | Float[Array, ""] | dist.Distribution
 """A number, or the prior of a number to infer."""
+_PARAMETERS = ("floor_w", "share", "memory", "degrees_of_freedom")
 
 
 @runtime_checkable
@@ -131,17 +132,18 @@ class TraceLikelihood(eqx.Module):
     ) -> Float[Array, " choice"]:
         """Log density of the trace; exact whatever the stride, which suits no other law."""
         del stride
-        memory = jnp.asarray(self.memory)
+        floor_w, share, memory, degrees_of_freedom = self._numbers()
+        memory = jnp.asarray(memory)
         spread = jnp.sqrt(1.0 - memory**2)
         zeros = jnp.zeros_like(vehicles.idle_power_w)
 
         def update(carry, power, now):
             z_before, total = carry
             seen, first = now
-            scale = noise_scale(power, self.floor_w, self.share)
+            scale = noise_scale(power, floor_w, share)
             z = (seen - power) / scale
             innovation = jnp.where(first, z, (z - memory * z_before) / spread)
-            step = log_student_t(innovation, self.degrees_of_freedom) - jnp.log(scale)
+            step = log_student_t(innovation, degrees_of_freedom) - jnp.log(scale)
             return z, total + step
 
         first = jnp.arange(constants.n_times) == 0
@@ -158,23 +160,24 @@ class TraceLikelihood(eqx.Module):
 
     def sampled(self) -> "TraceLikelihood":
         """Sample the parameters that have a prior."""
-        names = ("floor_w", "share", "memory", "degrees_of_freedom")
-        values = {name: getattr(self, name) for name in names}
-        return type(self)(
-            **{
-                name: numpyro.sample(f"noise_{name}", value)
-                if isinstance(value, dist.Distribution)
-                else value
-                for name, value in values.items()
-            }
-        )
+        values: dict[str, Any] = {name: getattr(self, name) for name in _PARAMETERS}
+        for name, value in values.items():
+            if isinstance(value, dist.Distribution):
+                values[name] = numpyro.sample(f"noise_{name}", value)
+        return type(self)(**values)
 
     def law(self, power_w: Float[Array, "*n time"]) -> TraceNoise:
         """The law of traces around simulated ones, as a NumPyro distribution."""
-        return TraceNoise(
-            power_w,
-            floor_w=self.floor_w,
-            share=self.share,
-            memory=self.memory,
-            degrees_of_freedom=self.degrees_of_freedom,
-        )
+        return TraceNoise(power_w, **dict(zip(_PARAMETERS, self._numbers(), strict=True)))
+
+    def _numbers(self) -> tuple[Any, ...]:
+        """The parameters, none of which may still be a prior."""
+        values = tuple(getattr(self, name) for name in _PARAMETERS)
+        for name, value in zip(_PARAMETERS, values, strict=True):
+            if isinstance(value, dist.Distribution):
+                raise ValueError(
+                    f"Expected a number for {name} where nothing samples it; got a prior "
+                    f"({type(value).__name__}). Use a method that runs the NumPyro model, or "
+                    "call sampled() inside a program of your own."
+                )
+        return values

@@ -1,5 +1,7 @@
 """A generative law of a power trace around a simulated one."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
@@ -8,7 +10,7 @@ from jax.scipy.special import gammaln
 from jaxtyping import Array, Float
 from numpyro.distributions import constraints
 
-Scalar = float | Float[Array, "*n"]
+Scalar = float | Float[Array, ""]
 
 
 def log_student_t(value: Float[Array, "*n"], degrees_of_freedom: Scalar) -> Float[Array, "*n"]:
@@ -46,8 +48,9 @@ class TraceNoise(dist.Distribution):
     Student-t innovations :math:`e_t`.
     """
 
-    support = constraints.real_vector
+    support = constraints.real_vector  # pyright: ignore  NumPyro declares a property
     arg_constraints = {}  # checked where the numbers come from; simulated values are finite
+    pytree_data_fields = ("power_w", "floor_w", "share", "memory", "degrees_of_freedom")
 
     def __init__(
         self,
@@ -67,8 +70,11 @@ class TraceNoise(dist.Distribution):
             validate_args=validate_args,
         )
 
-    def log_prob(self, value: Float[Array, "*n time"]) -> Float[Array, "*n"]:
+    def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, value: Float[Array, "*n time"], intermediates: Any = None
+    ) -> Float[Array, "*n"]:
         """Log density of whole traces."""
+        del intermediates
         scale = noise_scale(self.power_w, self.floor_w, self.share)
         z = (value - self.power_w) / scale
         spread = jnp.sqrt(1.0 - jnp.square(self.memory))
@@ -79,7 +85,9 @@ class TraceNoise(dist.Distribution):
             - jnp.sum(jnp.log(scale), axis=-1)
         )
 
-    def sample(self, key: jax.Array, sample_shape: tuple[int, ...] = ()) -> Array:
+    def sample(  # pyright: ignore[reportIncompatibleMethodOverride]  no draw without a key
+        self, key: jax.Array, sample_shape: tuple[int, ...] = ()
+    ) -> Array:
         """Draw traces."""
         shape = (*sample_shape, *self.power_w.shape)
         innovation = jax.random.t(key, self.degrees_of_freedom, shape, self.power_w.dtype)

@@ -236,7 +236,7 @@ class TripModel(eqx.Module):
                 "Expected likelihood='trace' to draw a trace without data; got a law of summaries "
                 f"({type(likelihood).__name__}). Give the trip observations, or change the law."
             )
-        vehicle: Any = numpyro.sample("vehicle", dist.Categorical(logits=self.log_vehicle_prior))
+        vehicle: Any = numpyro.sample("vehicle", dist.CategoricalLogits(self.log_vehicle_prior))
         power_w = simulate_power(
             aggressiveness,
             detour,

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from prisma_sbi.inference import Objective, SearchSettings, coarse_grid, search
-from prisma_sbi.inference.search import linearize
 
 LOWER, UPPER = jnp.array([0.0, 1.0]), jnp.array([1.0, 2.5])
 N_CHOICES = 20
@@ -37,23 +36,6 @@ class Jagged(eqx.Module):
         # As in earnest, a stride gives something that only resembles the loss.
         roughness = 0.02 * (stride - 1) * jnp.abs(jnp.sin(5.0 * vehicles + 9.0 * point[0]))
         return 0.5 * jnp.sum(residuals**2, axis=1) * (1.0 + roughness)
-
-    def promise(self, point, vehicles, *, stride=1):
-        return jnp.min(self.losses(point, vehicles, stride=stride))
-
-
-class Scaled(eqx.Module):
-    """Linear residuals, whose minimum, gradient and curvature are known; one choice matters."""
-
-    matrix: jax.Array
-    target: jax.Array
-
-    def residuals(self, point, vehicle):
-        return self.matrix @ (point - self.target) + vehicle
-
-    def losses(self, point, vehicles, *, stride=1):
-        residuals = jax.vmap(lambda vehicle: self.residuals(point, vehicle))(vehicles)
-        return 0.5 * jnp.sum(residuals**2, axis=1)
 
     def promise(self, point, vehicles, *, stride=1):
         return jnp.min(self.losses(point, vehicles, stride=stride))
@@ -132,14 +114,11 @@ def test_search_that_tries_one_choice_a_point_is_worse(found, toys):
     assert np.mean(weak.loss) > np.mean(found.loss)
 
 
-def test_loss_and_derivatives_are_those_of_the_point(found, toys):
-    for i in range(3):
+def test_reported_loss_is_that_of_the_reported_point(found, toys):
+    for i in range(5):
         toy = jax.tree.map(lambda leaf, i=i: leaf[i], toys)
         residuals = toy.residuals(found.point[i], found.choice[i])
-        jacobian = jax.jacfwd(toy.residuals)(found.point[i], found.choice[i])
         assert float(found.loss[i]) == pytest.approx(float(0.5 * residuals @ residuals), rel=1e-5)
-        np.testing.assert_allclose(found.gradient[i], jacobian.T @ residuals, atol=1e-4)
-        np.testing.assert_allclose(found.curvature[i], jacobian.T @ jacobian, rtol=1e-3, atol=1e-3)
 
 
 def test_best_point_met_is_kept():
@@ -176,17 +155,6 @@ def test_same_input_same_answer(found, toys):
     again = search_all(toys, SearchSettings())
     np.testing.assert_array_equal(found.point, again.point)
     np.testing.assert_array_equal(found.choice, again.choice)
-
-
-def test_linearize_of_linear_residuals_is_exact():
-    matrix = jnp.array([[2.0, 0.5], [0.0, 3.0], [1.0, -1.0]])
-    toy, at = Scaled(matrix, jnp.array([0.4, 1.6])), jnp.array([0.7, 1.1])
-    loss, gradient, curvature = linearize(toy, at, jnp.asarray(2))
-    expected = toy.losses(at, jnp.asarray([2]))[0]
-    assert float(loss) == pytest.approx(float(expected), rel=1e-6)
-    slope = jax.grad(lambda point: toy.losses(point, jnp.asarray([2]))[0])(at)
-    np.testing.assert_allclose(gradient, slope, rtol=1e-5)
-    np.testing.assert_allclose(curvature, matrix.T @ matrix, rtol=1e-5)
 
 
 def test_coarse_grid_covers_the_box_without_its_lower_end():
