@@ -7,6 +7,7 @@ import typer
 
 from prisma_sbi.cli import (
     audit_command,
+    encode_command,
     region_commands,
     run_commands,
     stage_commands,
@@ -17,7 +18,7 @@ from prisma_sbi.cli.errors import GuardedGroup
 
 WHOLE, INPUTS = "Everything at once", "Inputs, before the stages"
 STAGES = "One stage at a time, in this order"
-CHECKS = "Checks of the guarantee"
+CHECKS = "Checks of a fit and of the guarantee"
 
 app = typer.Typer(
     cls=GuardedGroup,
@@ -34,7 +35,7 @@ app.add_typer(region_commands.app, name="region", rich_help_panel=INPUTS)
 app.add_typer(telemetry_commands.app, name="telemetry", rich_help_panel=INPUTS)
 app.command(
     rich_help_panel=STAGES, epilog="Example: prisma encode traces.zarr --region city -o fit.zarr"
-)(stage_commands.encode)
+)(encode_command.encode)
 app.command(
     rich_help_panel=STAGES,
     epilog="Example: prisma synthesize fit.zarr --region city --epsilon 0.5 -o release",
@@ -46,6 +47,9 @@ app.command(
 app.command(
     rich_help_panel=STAGES, epilog="Example: prisma evaluate real.zarr synthetic.zarr -o scores"
 )(stage_commands.evaluate)
+app.command(
+    rich_help_panel=CHECKS, epilog="Example: prisma diagnose fit.zarr --region city -o diagnosis"
+)(encode_command.diagnose)
 app.command(
     rich_help_panel=CHECKS, epilog="Example: prisma audit --epsilon 0.5 --runs 100 -o audit.json"
 )(audit_command.audit)

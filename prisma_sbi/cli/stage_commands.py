@@ -1,4 +1,4 @@
-"""One command per stage: encode, decode, evaluate."""
+"""One command per stage: decode, evaluate."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,6 @@ from prisma_sbi.cli.console import (
     note,
     print_json,
     print_scores,
-    print_table,
     progress_bar,
     tracker,
     wrote,
@@ -20,46 +19,12 @@ from prisma_sbi.cli.console import (
 from prisma_sbi.cli.options import Force, Json, OutputOption, RegionOption
 from prisma_sbi.cli.output import ZARR, fresh_output
 from prisma_sbi.decoding import decode as decode_release
-from prisma_sbi.encoding import FitStatus, save_fit, status_counts
-from prisma_sbi.encoding import encode as encode_traces
 from prisma_sbi.evaluation import compute_floors, metrics_json
 from prisma_sbi.evaluation import evaluate as evaluate_traces
 from prisma_sbi.pipeline.figures import draw_figures
 from prisma_sbi.privacy import load_release
 from prisma_sbi.region import Region, load_region
 from prisma_sbi.telemetry import load_traces, save_traces
-
-
-def encode(
-    traces: Annotated[Path, typer.Argument(help="Traces from telemetry import.")],
-    region: RegionOption,
-    output: OutputOption,
-    force: Force = False,
-    as_json: Json = False,
-) -> None:
-    """Find the descriptors of every trip: how aggressive, how much detour, which vehicle.
-
-    The result describes the real trips and is private, like the traces.
-    """
-    fresh_output(output, force=force, mark=ZARR)
-    public = load_region(region)
-    with progress_bar() as bars:
-        fit = encode_traces(public, load_traces(traces), progress=tracker(bars, "trips"))
-    save_fit(fit, output)
-    counts = status_counts(fit)
-    if as_json:
-        print_json({"fit": str(output), "status": counts})
-        return
-    wrote(output, f"{sum(counts.values()):,} trips (private)")
-    rows = [
-        {
-            "status": item.name.lower(),
-            "trips": f"{counts[item.name.lower()]:,}",
-            "meaning": item.text,
-        }
-        for item in FitStatus
-    ]
-    print_table("Fits", {"status": "status", "trips": "trips", "meaning": "meaning"}, rows)
 
 
 def decode(

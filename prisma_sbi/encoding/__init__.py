@@ -8,6 +8,7 @@ from prisma_sbi.encoding.methods import (
     Method,
     QuadratureFit,
 )
+from prisma_sbi.encoding.predict import add_log_likelihood, add_posterior_predictive, model_of
 from prisma_sbi.encoding.status import FitStatus, status_counts
 from prisma_sbi.encoding.storage import load_fit, save_fit
 from prisma_sbi.encoding.table import descriptor_table
@@ -19,9 +20,12 @@ __all__ = [
     "LaplaceFit",
     "Method",
     "QuadratureFit",
+    "add_log_likelihood",
+    "add_posterior_predictive",
     "descriptor_table",
     "encode",
     "load_fit",
+    "model_of",
     "save_fit",
     "status_counts",
 ]

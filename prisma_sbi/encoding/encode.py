@@ -154,8 +154,9 @@ def _checked_model(region: Region, model: TripModel | None, settings: EncodeSett
     n_vehicles = model.pool.idle_power_w.shape[0]
     if model.constants != region.constants or n_vehicles != len(region.vehicles):
         raise RegionMismatchError(
-            f"Expected a model of region {region.name!r} with {len(region.vehicles)} vehicles; got "
-            f"one of other constants or with {n_vehicles} vehicles. Make it by TripModel.of(region)."
+            f"Expected a model of region {region.name!r} with {len(region.vehicles)} vehicles; "
+            f"got one of other constants or with {n_vehicles} vehicles. "
+            "Make it by TripModel.of(region)."
         )
     return model
 

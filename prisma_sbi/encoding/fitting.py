@@ -110,10 +110,8 @@ class Fitting:
         methods with draws ``point (trip, chain, draw, 2)``, ``vehicle (trip, chain, draw)``,
         ``vehicle_probability (trip, vehicle)``; and one number a trip under other names.
         """
-        if self.settings.method == Method.NUTS:
-            found = self._one_by_one()
-        else:
-            found = self._in_chunks()
+        alone = self.settings.method == Method.NUTS
+        found = self._one_by_one() if alone else self._in_chunks()
         found["flags"] = self._flags(found)
         if self.settings.method == Method.HMC:
             self._sample_again(found)

@@ -12,7 +12,12 @@ import xarray as xr
 from prisma_sbi.diagnostics.convergence import FitFlag
 from prisma_sbi.encoding.methods import EncodeSettings
 from prisma_sbi.encoding.status import FitStatus
-from prisma_sbi.models.trip_model import CHOICES, LIKELIHOODS, TripModel
+from prisma_sbi.models.trip_model import (
+    CHOICES,
+    LIKELIHOODS,
+    LOWEST_AGGRESSIVENESS,
+    TripModel,
+)
 from prisma_sbi.region.profiles import RoadProfiles
 from prisma_sbi.region.record import Region
 
@@ -100,6 +105,15 @@ def fit_tree(
         "settings": repr(settings),
         "seed": settings.seed,
         "model": json.dumps(describe_model(model)),
+        "parameter_ranges": json.dumps(
+            {
+                "aggressiveness": [
+                    max(region.constants.aggressiveness_bounds[0], LOWEST_AGGRESSIVENESS),
+                    region.constants.aggressiveness_bounds[1],
+                ],
+                "detour": list(region.constants.detour_bounds),
+            }
+        ),
         "region_fingerprint": region.fingerprint,
         "versions": json.dumps({name: importlib.metadata.version(name) for name in _LIBRARIES}),
     }

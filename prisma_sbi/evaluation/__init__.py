@@ -14,6 +14,11 @@ from prisma_sbi.evaluation.frechet import (
 from prisma_sbi.evaluation.nearness import Interval, Nearness, nearness
 from prisma_sbi.evaluation.plot_curves import plot_mean_acf, plot_power_spectrum
 from prisma_sbi.evaluation.plot_places import plot_places
+from prisma_sbi.evaluation.plot_posterior import (
+    plot_convergence,
+    plot_posterior_widths,
+    plot_trace_bands,
+)
 from prisma_sbi.evaluation.plot_recovery import plot_recovery
 from prisma_sbi.evaluation.plot_style import save_figures
 from prisma_sbi.evaluation.plot_traces import plot_power_levels, plot_traces
@@ -72,11 +77,14 @@ __all__ = [
     "local_plane_km",
     "metrics_json",
     "nearness",
+    "plot_convergence",
     "plot_mean_acf",
     "plot_places",
+    "plot_posterior_widths",
     "plot_power_levels",
     "plot_power_spectrum",
     "plot_recovery",
+    "plot_trace_bands",
     "plot_traces",
     "precision_recall",
     "recovery",
