@@ -105,13 +105,13 @@ class TraceLikelihood(eqx.Module):
     degrees_of_freedom: Parameter = 5.0
 
     def __check_init__(self) -> None:
-        if isinstance(self.memory, float) and not -1.0 < self.memory < 1.0:
+        if isinstance(self.memory, float | int) and not -1.0 < self.memory < 1.0:
             raise ValueError(f"Expected -1 < memory < 1; got {self.memory!r}.")
         for name in ("floor_w", "degrees_of_freedom"):
             value = getattr(self, name)
-            if isinstance(value, float) and not value > 0.0:
+            if isinstance(value, float | int) and not value > 0.0:
                 raise ValueError(f"Expected {name} > 0; got {value!r}.")
-        if isinstance(self.share, float) and not self.share >= 0.0:
+        if isinstance(self.share, float | int) and not self.share >= 0.0:
             raise ValueError(f"Expected share >= 0; got {self.share!r}.")
 
     def observe(

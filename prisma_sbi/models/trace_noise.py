@@ -72,7 +72,7 @@ class TraceNoise(dist.Distribution):
 
     def log_prob(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, value: Float[Array, "*n time"], intermediates: Any = None
-    ) -> Float[Array, "*n"]:
+    ) -> Float[Array, "*batch"]:
         """Log density of whole traces."""
         del intermediates
         scale = noise_scale(self.power_w, self.floor_w, self.share)
