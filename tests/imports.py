@@ -34,6 +34,7 @@ EXTRAS = (
     "arviz",
     "blackjax",
     "h5netcdf",
+    "h5py",
     "matplotlib",
     "mbi",
     "networkx",

@@ -3,7 +3,7 @@
 import shutil
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -163,7 +163,7 @@ def _settings(
 ) -> EncodeSettings:
     """Options as settings of the method."""
     _validate.at_least(1, chains=chains)
-    lengths = {"n_chains": chains} | ({} if draws is None else {"n_draws": draws})
+    lengths: dict[str, Any] = {"n_chains": chains} | ({} if draws is None else {"n_draws": draws})
     work = {
         Method.QUADRATURE: lambda: QuadratureFit(**lengths),
         Method.LAPLACE: lambda: LaplaceFit(**lengths),

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import zipfile
 from os import PathLike
 from pathlib import Path
 
@@ -48,9 +49,10 @@ class ChunkFolder:
         if not file.is_file():
             return None
         try:
-            with np.load(file, allow_pickle=False) as content:
+            # Opened here, since a damaged archive would leave the file open there.
+            with file.open("rb") as opened, np.load(opened, allow_pickle=False) as content:
                 return {name: content[name] for name in content.files}
-        except (OSError, ValueError, KeyError, EOFError):
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
 
     def put(self, start: int, arrays: dict[str, np.ndarray]) -> None:

@@ -1,7 +1,7 @@
 """All trips by one method: chunks, restarts and what each trip's fit came to."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import xarray as xr
 
 from prisma_sbi.diagnostics.convergence import FitFlag, convergence
 from prisma_sbi.diagnostics.modes import has_two_modes
-from prisma_sbi.encoding.checkpoint import ChunkFolder
+from prisma_sbi.encoding.checkpoint import ChunkFolder, digest
 from prisma_sbi.encoding.chunks import (
     choices_at,
     climb_chunk,
@@ -37,6 +37,7 @@ from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.nuts import numpyro_nuts
 from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.inference.search import SearchSettings
+from prisma_sbi.inference.svi import SviSettings
 from prisma_sbi.models.likelihood import TraceLikelihood
 from prisma_sbi.models.posterior import TripPosterior
 from prisma_sbi.models.trip_data import TripData
@@ -52,6 +53,9 @@ _N_REPRESENTATIVES = 32
 _LEAST_LIKENESS = 0.3
 _LEAST_CELLS = 30.0
 _MOST_DIVERGING = 0.02
+_DOUBT = FitFlag.R_HAT | FitFlag.LOW_ESS
+_LONGER = 3
+"""How much longer the chains of the second pass are."""
 
 
 def parameter_box(constants: Constants) -> Box:
@@ -144,21 +148,22 @@ class Fitting:
 
     def _solver(self, exact: TripModel) -> Callable[[np.ndarray], dict[str, jax.Array]]:
         """From positions of trips to their fits."""
-        settings, work = self.settings, self.settings.work
+        settings = self.settings
+        work: Any = settings.work
         box = parameter_box(self.region.constants)
         key = jax.random.key(settings.seed)
         narrow = isinstance(exact.likelihood, TraceLikelihood)
         search = settings.search
         if narrow and search == SearchSettings():
             search = NARROW_SEARCH
-        if narrow and isinstance(work, QuadratureFit | HmcFit) and work.grid == GridSettings():
-            work = type(work)(**{**vars(work), "grid": NARROW_GRID})
+        if narrow and isinstance(work, (QuadratureFit, HmcFit)) and work.grid == GridSettings():
+            work = replace(work, grid=NARROW_GRID)
         few = self._representatives(exact)
 
         def solve(rows: np.ndarray) -> dict[str, jax.Array]:
             road, power = self.trips(rows)
             keys = jax.vmap(lambda row: jax.random.fold_in(key, row))(jnp.asarray(self.rows[rows]))
-            if settings.method == Method.SVI:
+            if isinstance(work, SviSettings):
                 return svi_chunk(self.model, exact, road, power, key, box, work)
             found = search_chunk(exact, road, power, box, few, search)
             if narrow:
@@ -253,50 +258,77 @@ class Fitting:
         return flags
 
     def _sample_again(self, found: Columns) -> None:
-        """Rerun flagged trips by NUTS, as many as the settings allow, in place."""
+        """Sample flagged trips again, in place: finer and longer, then by NUTS."""
         work: HmcFit = self.settings.work
-        doubtful = (found["flags"] & (FitFlag.R_HAT | FitFlag.LOW_ESS)) > 0
-        chosen = np.flatnonzero(doubtful)[: work.rerun]
-        if not chosen.size:
-            return
-        exact, candidates = self.model.exact()
-        box = parameter_box(self.region.constants)
-        key = jax.random.key(self.settings.seed + 1)
-        names = ("aggressiveness", "detour")
-        n_chains, n_draws = found["point"].shape[1:3]
-        nuts = type(work.nuts)(
-            **{**vars(work.nuts), "n_chains": n_chains, "n_draws": max(n_draws, work.nuts.n_draws)}
-        )
-        for done, row in enumerate(chosen):
-            road, power = self.trips(np.asarray([row]))
-            spread = found["point"][row].reshape(-1, 2)
-            spread = spread[:: max(1, len(spread) // 64)]
-            again = nuts_again(
-                exact,
-                jax.tree.map(lambda leaf: leaf[0], road),
-                power[0],
-                jax.random.fold_in(key, int(self.rows[row])),
-                jnp.asarray(spread),
-                box,
-                nuts,
+        doubtful = np.flatnonzero(found["flags"] & _DOUBT)
+        if work.second_pass and doubtful.size:
+            finer = replace(
+                work,
+                grid=replace(work.grid, n_levels=12, n_split=2 * work.grid.n_split),
+                hmc=replace(work.hmc, n_draws=_LONGER * work.hmc.n_draws),
+                second_pass=False,
             )
-            point = np.asarray(again["point"])[:, -n_draws:]
-            checked = convergence(_chains(point[None]), names)
-            if checked.r_hat[0] <= found["r_hat"][row]:
-                found["point"][row] = point
-                found["vehicle"][row] = candidates[np.asarray(again["choice"])[:, -n_draws:]]
-                found["vehicle_probability"][row] = _spread_out(
-                    np.asarray(again["choice_probability"])[None],
-                    candidates,
-                    len(self.region.vehicles),
-                )[0]
-                found["r_hat"][row] = checked.r_hat[0]
-                found["ess_bulk"][row] = checked.ess_bulk[0]
-                found["ess_tail"][row] = checked.ess_tail[0]
-                kept = found["flags"][row] & ~(FitFlag.R_HAT | FitFlag.LOW_ESS | FitFlag.TWO_MODES)
-                found["flags"][row] = kept | checked.flags()[0]
+            self._replace(found, doubtful, self._part(doubtful, finer)._in_chunks())
+        doubtful = np.flatnonzero(found["flags"] & _DOUBT)[: work.rerun]
+        for done, row in enumerate(doubtful):
+            self._replace(found, doubtful[done : done + 1], self._by_nuts(found, int(row)))
             if self.progress is not None:
-                self.progress(done + 1, len(chosen))
+                self.progress(done + 1, len(doubtful))
+
+    def _part(self, chosen: np.ndarray, work: HmcFit) -> "Fitting":
+        """The same for some of the trips, with other work and another seed."""
+        settings = replace(self.settings, work=work, seed=self.settings.seed + 1)
+        folder = None if self.checkpoint is None else self.checkpoint / "second-pass"
+        roads, _ = self.trips(chosen)
+        return replace(
+            self,
+            settings=settings,
+            roads=roads,
+            power_w=self.power_w[chosen],
+            rows=self.rows[chosen],
+            checkpoint=folder,
+            checkpoint_key={
+                **self.checkpoint_key,
+                "settings": repr(settings),
+                "part": digest(chosen),
+            },
+            progress=None,
+        )
+
+    def _by_nuts(self, found: Columns, row: int) -> Columns:
+        """One trip by BlackJAX, started from the draws that it has."""
+        work: HmcFit = self.settings.work
+        exact, candidates = self.model.exact()
+        road, power = self.trips(np.asarray([row]))
+        spread = found["point"][row].reshape(-1, 2)
+        again = nuts_again(
+            exact,
+            jax.tree.map(lambda leaf: leaf[0], road),
+            power[0],
+            jax.random.fold_in(jax.random.key(self.settings.seed + 2), int(self.rows[row])),
+            jnp.asarray(spread[:: max(1, len(spread) // 64)]),
+            parameter_box(self.region.constants),
+            replace(work.nuts, n_chains=work.hmc.n_chains),
+        )
+        columns = {name: np.asarray(value)[None] for name, value in again.items()}
+        return _named(columns, candidates, len(self.region.vehicles))
+
+    def _replace(self, found: Columns, chosen: np.ndarray, again: Columns) -> None:
+        """Take over the new draws of those trips whose chains agree better than before."""
+        n_draws = found["point"].shape[2]
+        # Evenly spaced draws of chains that are longer; a shorter chain is repeated.
+        kept = np.linspace(0, again["point"].shape[2] - 1, n_draws).astype(int)
+        checked = convergence(_chains(again["point"]), ("aggressiveness", "detour"))
+        better = checked.r_hat <= found["r_hat"][chosen]
+        rows = chosen[better]
+        found["point"][rows] = again["point"][better][:, :, kept]
+        found["vehicle"][rows] = again["vehicle"][better][:, :, kept]
+        found["vehicle_probability"][rows] = again["vehicle_probability"][better]
+        for name in ("r_hat", "ess_bulk", "ess_tail"):
+            found[name][rows] = getattr(checked, name)[better]
+        found["acceptance"][rows] = again["acceptance"][better]
+        remaining = found["flags"][rows] & ~(_DOUBT | FitFlag.TWO_MODES)
+        found["flags"][rows] = remaining | checked.flags()[better]
 
 
 def _named(found: dict[str, Any], candidates: np.ndarray, n_vehicles: int) -> Columns:

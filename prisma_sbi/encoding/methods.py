@@ -85,8 +85,11 @@ class HmcFit:
         The adaptive grid that whitens the posterior.
     hmc
         The chains.
+    second_pass
+        Sample trips whose chains disagree or are too short again, all at once, from a finer
+        grid and with longer chains, of which as many draws are kept.
     rerun
-        Largest number of flagged trips to sample again by BlackJAX NUTS, one after the
+        Largest number of trips flagged after that to sample by BlackJAX NUTS, one after the
         other; such a trip takes up to a minute.
     nuts
         Settings of that.
@@ -94,6 +97,7 @@ class HmcFit:
 
     grid: GridSettings = GridSettings()
     hmc: HmcSettings = HmcSettings()
+    second_pass: bool = True
     rerun: int = 0
     nuts: NutsSettings = NutsSettings()
 

@@ -109,6 +109,7 @@ def plot_posterior_widths(
             panel.set_title(name, loc="left")
             panel.set_xlabel("posterior over prior standard deviation")
         axes[0].set_ylabel("trips")
+        axes[0].yaxis.get_major_locator().set_params(integer=True)
         figure.suptitle("What the traces say")
     return figure
 
@@ -136,5 +137,6 @@ def plot_convergence(
                 panel.axvline(limits[name], color=SYNTHETIC_COLORS[1], lw=1.2)
             panel.set_title(name, loc="left")
         axes[0].set_ylabel("trips")
+        axes[0].yaxis.get_major_locator().set_params(integer=True)
         figure.suptitle("Diagnostics of the chains; the line is the limit")
     return figure

@@ -45,7 +45,7 @@ class GridSettings:
             raise ValueError(f"Expected heat >= 1; got {self.heat!r}.")
 
 
-_AROUND = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i, j) != (0, 0)])
+_AROUND = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i, j) != (0, 0)]
 
 _DEEP = 20.0
 """Differences of log densities beyond this count no more."""

@@ -29,6 +29,8 @@ COMMANDS = [
     ["synthesize"],
     ["decode"],
     ["evaluate"],
+    ["diagnose"],
+    ["audit"],
 ]
 
 
