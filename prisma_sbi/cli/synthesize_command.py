@@ -30,6 +30,7 @@ from prisma_sbi.descriptors import (
     table_from_draws,
 )
 from prisma_sbi.encoding import FitStatus, descriptor_table, load_fit
+from prisma_sbi.pipeline.budget_book import BudgetBook, path_sources
 from prisma_sbi.privacy import (
     Mechanism,
     PrivacyUnit,
@@ -92,6 +93,17 @@ def synthesize(
     traces: Annotated[
         Path | None, typer.Option(help="Traces that name the vehicle of each trip; same use.")
     ] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="Budget book of the data: the release is written into it before it is made, and "
+            "all releases in it add up."
+        ),
+    ] = None,
+    total_epsilon: Annotated[
+        float | None,
+        typer.Option(help="With --ledger: refuse what would take the total above this."),
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what the budget can pay for; read no data.")
     ] = False,
@@ -124,12 +136,27 @@ def synthesize(
             "Expected a fit to read and a folder for the release; got only one of them, or none. "
             "Give FIT and -o, or --explain to read no data."
         )
+    if total_epsilon is not None and ledger is None:
+        raise ValueError(
+            "Expected --ledger with --total-epsilon; got a limit alone. Name the book that the "
+            "releases from this data are written into."
+        )
     fresh_output(output, force=force, mark=RELEASE)
     public = load_region(region)
     fitted = load_fit(fit)
     private = _private_table(public, fitted, Rows(rows))
     if settings.unit == PrivacyUnit.VEHICLE:
         private = _with_owners(private, _owners(fitted, traces))
+    if ledger is not None and settings.mechanism != Mechanism.NONE:
+        book = BudgetBook(ledger)
+        book.spend(
+            settings,
+            release=str(output),
+            mode=f"{settings.mechanism} epsilon={settings.epsilon:g}",
+            sources=path_sources([fit]),
+            total_epsilon=total_epsilon,
+        )
+        note(f"{len(book.entries())} releases in {ledger}.")
     with progress_bar() as bars:
         move = tracker(bars, "budget spent, %")
         release = synthesize_table(

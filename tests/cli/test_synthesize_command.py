@@ -228,3 +228,20 @@ def test_release_of_a_fit(demo_run, city_folder, city, tmp_path):
     )
     assert not exact["is_private"]
     assert "30" in refusal(*arguments[:5], tmp_path / "e2", "--mechanism", "none", "--n-rows", 30)
+
+
+def test_releases_of_one_fit_add_up_in_a_ledger(city, city_folder, fleet, tmp_path):
+    fit = save_fit(posterior_fit(city, fleet, 5), tmp_path / "fit.zarr")
+    book = tmp_path / "privacy-ledger.jsonl"
+    options = ["--region", city_folder, "--mechanism", "independent", "--ledger", book]
+    options += ["--epsilon", "0.5", "--total-epsilon", "0.9"]
+    prisma_json("synthesize", fit, "-o", tmp_path / "first", *options)
+    prisma_json("synthesize", fit, "-o", tmp_path / "second", *options)
+    line = refusal("synthesize", fit, "-o", tmp_path / "third", *options)
+    assert "0.9" in line
+    assert not (tmp_path / "third").exists()
+    assert len(book.read_text().splitlines()) == 2
+    alone = refusal(
+        "synthesize", fit, "--region", city_folder, "-o", tmp_path / "x", "--total-epsilon", "1"
+    )
+    assert "--ledger" in alone
