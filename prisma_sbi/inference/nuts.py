@@ -64,25 +64,26 @@ def numpyro_nuts(
     sample
         From key and data to samples by site and statistics, both ``(chain, draw, ...)``.
     """
-    kernel = numpyro.infer.NUTS(
-        model,
-        dense_mass=True,
-        max_tree_depth=settings.max_tree_depth,
-        target_accept_prob=settings.target_acceptance,
-        init_strategy=numpyro.infer.init_to_median(num_samples=1),
-        forward_mode_differentiation=False,
-    )
-    sampler = numpyro.infer.MCMC(
-        kernel,
-        num_warmup=settings.n_warmup,
-        num_samples=settings.n_draws,
-        num_chains=settings.n_chains,
-        chain_method=jax.vmap,  # pyright: ignore[reportArgumentType]  a callable is documented
-        progress_bar=False,
-        jit_model_args=True,
-    )
 
+    # NumPyro's own cache misses its initialization, so the whole run is compiled as one.
+    @jax.jit
     def sample(key: jax.Array, data: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        kernel = numpyro.infer.NUTS(
+            model,
+            dense_mass=True,
+            max_tree_depth=settings.max_tree_depth,
+            target_accept_prob=settings.target_acceptance,
+            init_strategy=numpyro.infer.init_to_median(num_samples=1),
+            forward_mode_differentiation=False,
+        )
+        sampler = numpyro.infer.MCMC(
+            kernel,
+            num_warmup=settings.n_warmup,
+            num_samples=settings.n_draws,
+            num_chains=settings.n_chains,
+            chain_method="vectorized",
+            progress_bar=False,
+        )
         sampler.run(key, data, extra_fields=("accept_prob", "diverging", "num_steps"))
         return (
             sampler.get_samples(group_by_chain=True),

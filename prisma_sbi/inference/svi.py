@@ -36,7 +36,7 @@ class SviSettings:
     def __post_init__(self) -> None:
         _validate.at_least(1, n_steps=self.n_steps)
         _validate.positive(step_size=self.step_size)
-        if not min(self.temperature) > 0.0:
+        if not all(each > 0.0 for each in self.temperature):
             raise ValueError(f"Expected temperatures > 0; got {self.temperature!r}.")
 
 

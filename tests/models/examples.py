@@ -1,5 +1,7 @@
 """A small pool, roads and a noisy trace for the tests of models."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,8 +35,8 @@ def observed_trace(seed, constants=CONSTANTS):
 
 def make_model(
     *,
-    choice="marginal",
-    likelihood="summary",
+    choice: Any = "marginal",
+    likelihood: Any = "summary",
     prior: TripPrior | None = None,
     constants=CONSTANTS,
 ) -> TripModel:
