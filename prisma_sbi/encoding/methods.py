@@ -151,5 +151,5 @@ NARROW_SEARCH = SearchSettings(
     grid_shape=(24, 24), n_seeds=12, n_climbers=8, n_finalists=3, n_generations=(4, 4)
 )
 """For likelihoods of whole traces, whose maxima are narrow."""
-NARROW_GRID = GridSettings(n_levels=12, n_split=16)
+NARROW_GRID = GridSettings(n_levels=12, n_split=32, heat=64.0)
 """For their posteriors."""
