@@ -1,13 +1,18 @@
-"""The examples run, and show what they say."""
+"""The examples, and the code of a page, run and show what they say."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+from prisma_sbi.encoding import save_fit
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples"
 
 
 def load(name):
@@ -71,3 +76,21 @@ def test_figure_is_drawn(fleet_model, fleet_results, tmp_path):
     figure.savefig(tmp_path / "fleet.png")
     assert (tmp_path / "fleet.png").stat().st_size > 5_000
     assert "fleet model" in fleet_model.report(fleet_results[1])
+
+
+@pytest.mark.slow
+def test_code_of_the_page_on_inference_runs(tmp_path, monkeypatch):
+    text = (ROOT / "docs" / "inference.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(blocks) == 3
+    names: dict[str, Any] = {"__name__": "page"}
+    for block in blocks[:2]:
+        exec(block, names)
+    means = [names[fit]["posterior"]["aggressiveness"].mean() for fit in ("fit", "own")]
+    assert np.all(np.isfinite(means))
+    # Energy alone says little about aggressiveness: the prior's mean is all there is.
+    assert abs(float(means[1]) - 0.42) < 0.06
+    monkeypatch.chdir(tmp_path)
+    save_fit(names["fit"], "fit.zarr")
+    exec(blocks[2], names)
+    assert names["fit"].attrs["kind"] == "fit"
