@@ -86,13 +86,19 @@ def truth_of(target, n=400):
     return _brute_force(target, lower, upper, n)
 
 
+@eqx.filter_jit
+def _over_plane(target, points):
+    """Log weights at a grid of points."""
+    return jax.vmap(jax.vmap(target.log_weights))(points)
+
+
 def _brute_force(target, lower, upper, n):
     """A Gauss-Legendre rule in both directions."""
     x, w = np.polynomial.legendre.leggauss(n)
     axes = [low + (high - low) * (0.5 + 0.5 * x) for low, high in zip(lower, upper, strict=True)]
     width = [(high - low) * 0.5 * w for low, high in zip(lower, upper, strict=True)]
     points = jnp.stack(jnp.meshgrid(*map(jnp.asarray, axes), indexing="ij"), axis=-1)
-    value = np.asarray(jax.jit(jax.vmap(jax.vmap(target.log_weights)))(points), float)
+    value = np.asarray(_over_plane(target, points), float)
     top = value.max()
     joint = np.exp(value - top) * (width[0][:, None] * width[1])[..., None]
     total = joint.sum()

@@ -41,6 +41,7 @@ def test_gaussian_is_found_exactly_with_its_evidence(n_dims):
     np.testing.assert_allclose(found.gradient, 0.0, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_dims", [2, 5])
 def test_single_precision(n_dims):
     log_density, mode, covariance, _ = quadratic(n_dims, seed=1)
@@ -119,6 +120,7 @@ def test_evidence_of_what_is_no_gaussian_is_near():
     assert float(found.covariance[0, 0]) > 1.1
 
 
+@pytest.mark.slow
 def test_the_value_never_falls_and_cliffs_do_no_harm():
     def cliff(x):
         value = -0.5 * jnp.sum((x - 0.5) ** 2)

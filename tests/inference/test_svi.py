@@ -49,6 +49,7 @@ def test_modes_of_several_data_sets_at_once():
     np.testing.assert_allclose(loss, -joint, rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_last_temperature_is_the_one_that_counts():
     hot, cold = (
         solve(jax.random.key(0), jnp.asarray(DATA), SviSettings(n_steps=800, temperature=pair))[0]
@@ -71,6 +72,7 @@ def test_too_few_steps_do_not_get_there():
     assert np.max(np.abs(values["mean"] - mode_of(DATA, 0.1))) > 1.0
 
 
+@pytest.mark.slow
 def test_bounded_sites_stay_inside_and_reach_their_mode():
     def bounded(data, temperature=None):
         del temperature

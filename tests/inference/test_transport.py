@@ -46,6 +46,7 @@ def cell_of(grid, unit):
     return inside.argmax(axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("name", TARGETS)
 def test_normals_land_in_the_cells_with_their_masses(name):
@@ -110,6 +111,7 @@ def test_density_of_the_pushforward_is_the_one_of_the_cells(name):
     assert good.mean() > 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("name", TARGETS)
 def test_evidence_comes_back_through_the_map(name):

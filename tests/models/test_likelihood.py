@@ -190,6 +190,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_strange_traces_have_finite_values_and_derivatives(name):
     likelihood, pool = KINDS[name], make_pool()

@@ -133,6 +133,7 @@ def test_promise_is_at_most_the_loss_and_equals_it_for_one_vehicle():
         assert 0.0 <= float(promise(at, few)) <= float(jnp.min(losses(objective, at, few)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_promise_of_two_vehicles_ranks_points_better_than_their_loss(seed):
     _, objective = truth_and_objective(seed)
@@ -173,6 +174,7 @@ def jacobian(objective, point):
     return jax.jacfwd(objective.residuals)(point, jnp.asarray(3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trace", GUARDED.values(), ids=GUARDED)
 def test_guards_keep_losses_and_derivatives_finite(trace):
     constants = Constants(horizon_s=300, recuperation=1.0)
@@ -225,6 +227,7 @@ def test_derivatives_of_residuals_equal_finite_differences():
     assert np.min(np.mean(qualified, axis=0)) > 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_forward_mode_equals_reverse_mode():
     _, objective = truth_and_objective(1)

@@ -104,6 +104,7 @@ def test_draws_have_the_moments_of_the_law(memory):
         assert stats.kstest(draws, stats.norm(scale=np.sqrt(5 / 3)).cdf).pvalue < 0.05
 
 
+@pytest.mark.slow
 def test_density_of_own_draws_is_higher_than_under_another_law():
     power = jnp.asarray(np.tile(SIMULATED, 20))
     truth = TraceNoise(power, **LAW)

@@ -243,6 +243,7 @@ def test_beta_prior_is_a_beta_law_over_the_domain(prior, shapes):
         assert np.trapezoid(found, middle) == pytest.approx(1.0, abs=5e-3)
 
 
+@pytest.mark.slow
 def test_prior_predictive_draws_traces_of_the_law():
     model = make_model(likelihood="trace", prior=own_prior())
     trip = TripData(make_road(0))
@@ -276,6 +277,7 @@ def learned_noise():
     return TraceLikelihood(share=dist.HalfNormal(0.5), memory=dist.Uniform(0.0, 0.9))  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_noise_with_priors_is_sampled():
     model = make_model(likelihood=learned_noise(), prior=own_prior())
@@ -325,6 +327,7 @@ def test_two_trips_in_one_program_need_a_scope():
     assert float(total) == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_hierarchy_of_public_pieces_has_the_density_of_its_parts():
     model = make_model()
@@ -371,6 +374,7 @@ def test_posterior_of_a_trip_is_the_density_split_by_vehicle(likelihood):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_mode_under_flat_priors_is_the_published_minimum():
     model = make_model()
@@ -387,6 +391,7 @@ def test_mode_under_flat_priors_is_the_published_minimum():
     assert np.argmax(weights) == np.argmin(losses)
 
 
+@pytest.mark.slow
 def test_posteriors_of_many_trips_are_mapped_along_the_trip_axis():
     model = make_model(likelihood="trace")
     trips = [make_trip(model, row) for row in range(3)]
