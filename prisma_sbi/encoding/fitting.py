@@ -181,8 +181,7 @@ class Fitting:
 
     def trips(self, rows: np.ndarray) -> tuple[Road, jax.Array]:
         """Roads and traces of some trips."""
-        roads = self.roads
-        road = Road(roads.length_m[rows], roads.speed_mps[rows], roads.slope_rad[rows])
+        road = jax.tree.map(lambda leaf: jnp.asarray(leaf[rows]), self.roads)
         return road, jnp.asarray(self.power_w[rows])
 
     def _representatives(self, exact: TripModel) -> jax.Array:

@@ -47,7 +47,8 @@ class Gaussian(eqx.Module):
     log_density
         There.
     gradient : (dim,)
-        Of the quadratic, per step; large against one if the mode was not reached.
+        Of the last quadratic, per step. No test of convergence: where the density is jagged it
+        stays away from zero.
     root : (dim, dim)
         Covariance = root @ root.T.
     """
