@@ -1,5 +1,6 @@
 """All trips by one method: chunks, restarts and what each trip's fit came to."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,6 +55,7 @@ _LEAST_LIKENESS = 0.3
 _LEAST_CELLS = 30.0
 _MOST_DIVERGING = 0.02
 _DOUBT = FitFlag.R_HAT | FitFlag.LOW_ESS
+_N_CORES = os.cpu_count() or 1
 _LONGER = 3
 """How much longer the chains of the second pass are."""
 
@@ -285,6 +287,8 @@ class Fitting:
             roads=roads,
             power_w=self.power_w[chosen],
             rows=self.rows[chosen],
+            # Few trips: chunks so small that every core has some.
+            chunk_size=min(self.chunk_size, max(2, -(-len(chosen) // (2 * _N_CORES)))),
             checkpoint=folder,
             checkpoint_key={
                 **self.checkpoint_key,
