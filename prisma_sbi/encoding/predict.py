@@ -173,7 +173,7 @@ def add_log_likelihood(
     point = np.moveaxis(point, 2, 0).astype(np.float32)
 
     def solve(rows: np.ndarray) -> dict[str, jax.Array]:
-        road = Road(roads.length_m[rows], roads.speed_mps[rows], roads.slope_rad[rows])
+        road = jax.tree.map(lambda leaf: jnp.asarray(leaf[rows]), roads)
         return {
             "value": _log_likelihood_chunk(
                 exact, road, jnp.asarray(power_w[rows]), jnp.asarray(point[rows])
