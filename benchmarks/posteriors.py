@@ -318,7 +318,8 @@ def main():
         method: fitted(trips, method, options.trips)
         for method in ("map", "laplace", "quadrature", "hmc", "svi")
     }
-    fits["nuts"] = fitted_one_by_one(trips, options.nuts_trips)
+    if options.nuts_trips > 1:
+        fits["nuts"] = fitted_one_by_one(trips, options.nuts_trips)
     header = (
         "method",
         "trips",
