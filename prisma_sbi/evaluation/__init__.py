@@ -11,6 +11,7 @@ from prisma_sbi.evaluation.frechet import (
     gaussian_frechet_distance,
     gaussian_from_covariance,
 )
+from prisma_sbi.evaluation.metrics import Measured, measure_all, measure_each
 from prisma_sbi.evaluation.nearness import Interval, Nearness, nearness
 from prisma_sbi.evaluation.plot_curves import plot_mean_acf, plot_power_spectrum
 from prisma_sbi.evaluation.plot_places import plot_places
@@ -34,6 +35,7 @@ from prisma_sbi.evaluation.recovery import (
     VehicleRecovery,
     recovery,
 )
+from prisma_sbi.evaluation.registry import METRICS, Metric
 from prisma_sbi.evaluation.score import SCORE_KEYS, Scores, evaluate
 from prisma_sbi.evaluation.table import COLUMNS, metrics_json, score_rows
 from prisma_sbi.evaluation.trips import (
@@ -49,12 +51,15 @@ __all__ = [
     "COLUMNS",
     "DISTANCES",
     "FEATURE_NAMES",
+    "METRICS",
     "SCORE_KEYS",
     "TRIP_DISTANCES",
     "Floor",
     "Floors",
     "GaussianFit",
     "Interval",
+    "Measured",
+    "Metric",
     "Nearness",
     "ParameterRecovery",
     "Population",
@@ -75,6 +80,8 @@ __all__ = [
     "gaussian_frechet_distance",
     "gaussian_from_covariance",
     "local_plane_km",
+    "measure_all",
+    "measure_each",
     "metrics_json",
     "nearness",
     "plot_convergence",

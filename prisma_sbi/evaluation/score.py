@@ -137,7 +137,7 @@ def evaluate(
     synthetic_side = Population(power_w=synthetic_w, scale_w=real_side.scale_w)
     if floors is None:
         floors = population_floors(real_side, seed=seed, n_splits=n_splits)
-    _require_floors_of(real_side, floors)
+    require_floors_of(real_side, floors)
     distance = {name: measure(real_side, synthetic_side) for name, measure in DISTANCES.items()}
     multiple = {name: floors.by_distance[name].multiple(distance[name]) for name in DISTANCES}
     features = real_side.features, synthetic_side.features
@@ -158,7 +158,7 @@ def evaluate(
     )
 
 
-def _require_floors_of(real: Population, floors: Floors) -> None:
+def require_floors_of(real: Population, floors: Floors) -> None:
     """Raise unless the floors belong to a population of this size, length and scale."""
     shape = len(real), real.power_w.shape[1]
     same_scale = math.isclose(floors.scale_w, real.scale_w, rel_tol=1e-9)

@@ -1,0 +1,222 @@
+"""Every metric of a synthetic population that needs traces alone, in one call."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from prisma_sbi._errors import InputDataError
+from prisma_sbi.evaluation.distances import DISTANCES
+from prisma_sbi.evaluation.floor import N_SPLITS, Floors, population_floors, real_population
+from prisma_sbi.evaluation.population import Population, Traces, power_array, require_comparable
+from prisma_sbi.evaluation.precision_recall import precision_recall, standardize_features
+from prisma_sbi.evaluation.registry import METRICS, Metric
+from prisma_sbi.evaluation.score import require_floors_of
+
+__all__ = ["METRICS", "Measured", "Metric", "measure_all", "measure_each"]
+
+MINIMUM_TRIPS = 12
+"""Least number of traces on either side; halves of the real ones need neighbors too."""
+
+Progress = Callable[[int, int], None]
+"""Told (steps done, steps in all)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """All metrics of one synthetic population.
+
+    Attributes
+    ----------
+    values
+        Key of a metric -> its value, for every key of
+        :data:`~prisma_sbi.evaluation.METRICS`, in that order. NaN where a metric is not defined
+        for these traces, infinite where a distance is not 0 and its floor is.
+    floors
+        What random halves of the real traces reach; serves other synthetic populations too.
+    n_real, n_synthetic, n_samples
+        Traces on either side, and samples of a trace.
+    """
+
+    values: Mapping[str, float]
+    floors: Floors
+    n_real: int
+    n_synthetic: int
+    n_samples: int
+
+    @property
+    def sd(self) -> dict[str, float]:
+        """Standard deviation over the splits of what random halves of the real traces reach.
+
+        By key of a metric, where it has a floor; for a multiple of the floor in units of it.
+        """
+        found = {}
+        for key, floor in self.floors.by_distance.items():
+            found[key] = floor.sd
+            if f"{key}_x_floor" in METRICS:
+                found[f"{key}_x_floor"] = floor.multiple(floor.sd)
+        return {key: found[key] for key in METRICS if key in found}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Values, floors and counts for JSON; NaN and infinity become ``None``."""
+        return {
+            "values": {key: _plain(value) for key, value in self.values.items()},
+            "floors": {
+                key: {"mean": _plain(floor.mean), "sd": _plain(floor.sd)}
+                for key, floor in self.floors.by_distance.items()
+            },
+            "sd": {key: _plain(value) for key, value in self.sd.items()},
+            "counts": {
+                "real": self.n_real,
+                "synthetic": self.n_synthetic,
+                "samples": self.n_samples,
+                "splits": self.floors.n_splits,
+            },
+        }
+
+
+def measure_all(
+    real: Traces,
+    synthetic: Traces,
+    *,
+    seed: int = 0,
+    floors: Floors | None = None,
+    n_splits: int = N_SPLITS,
+    progress: Progress | None = None,
+) -> Measured:
+    """Compute every metric of one synthetic population.
+
+    Parameters
+    ----------
+    real
+        Real hold-out, never used for fitting: dataset with ``power_w (trip, time)`` or array, at
+        least 12 traces.
+    synthetic
+        The same for the synthetic population; equal number of samples per trace.
+    seed
+        Of the splits behind the floors, and of all that is drawn.
+    floors
+        From an earlier result on the same real traces, to save that work.
+    n_splits
+        Random halvings of the real traces behind the floors.
+    progress
+        Told (steps done, steps in all).
+
+    Returns
+    -------
+    measured
+
+    Raises
+    ------
+    InputDataError
+        If a trace is not finite (the trip is named), lengths or time steps differ, or a
+        population has fewer than 12 traces.
+    RegionMismatchError
+        If both datasets carry a region fingerprint and the two differ.
+    ValueError
+        If the floors were computed from other real traces.
+
+    See Also
+    --------
+    measure_each : several synthetic populations against one real population.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> traces = np.random.default_rng(0).normal(size=(40, 50))
+    >>> measure_all(traces, traces, n_splits=2).values["fid"]
+    0.0
+    """
+    measured = measure_each(
+        real, {"": synthetic}, seed=seed, floors=floors, n_splits=n_splits, progress=progress
+    )
+    return measured[""]
+
+
+def measure_each(
+    real: Traces,
+    synthetic: Mapping[str, Traces],
+    *,
+    seed: int = 0,
+    floors: Floors | None = None,
+    n_splits: int = N_SPLITS,
+    progress: Progress | None = None,
+) -> dict[str, Measured]:
+    """Compute every metric of several synthetic populations, the work on the real side once.
+
+    Parameters
+    ----------
+    real
+        Real hold-out.
+    synthetic
+        Name of a population -> its traces.
+    seed, floors, n_splits, progress
+        As in :func:`measure_all`.
+
+    Returns
+    -------
+    measured
+        Name of a population -> its metrics.
+
+    Raises
+    ------
+    InputDataError, RegionMismatchError, ValueError
+        As :func:`measure_all`.
+    """
+    for traces in synthetic.values():
+        require_comparable(real, traces)
+    real_side = real_population(power_array(real, name="real"))
+    _require_enough(real_side, "real")
+    others = {name: _synthetic_side(traces, real_side) for name, traces in synthetic.items()}
+    if floors is None:
+        floors = population_floors(real_side, seed=seed, n_splits=n_splits)
+    require_floors_of(real_side, floors)
+    found = {}
+    for number, (name, other) in enumerate(others.items(), start=1):
+        found[name] = Measured(
+            values=_values(real_side, other, floors),
+            floors=floors,
+            n_real=len(real_side),
+            n_synthetic=len(other),
+            n_samples=real_side.power_w.shape[1],
+        )
+        if progress is not None:
+            progress(number, len(others))
+    return found
+
+
+def _values(real: Population, synthetic: Population, floors: Floors) -> dict[str, float]:
+    """Every metric, in the order of the registry."""
+    found = {name: distance(real, synthetic) for name, distance in DISTANCES.items()}
+    found |= {
+        f"{name}_x_floor": floors.by_distance[name].multiple(found[name]) for name in DISTANCES
+    }
+    raw = precision_recall(real.features, synthetic.features)
+    standardized = precision_recall(*standardize_features(real.features, synthetic.features))
+    found |= {"precision_raw": raw.precision, "recall_raw": raw.recall}
+    found |= {
+        "precision_standardized": standardized.precision,
+        "recall_standardized": standardized.recall,
+    }
+    return {key: found[key] for key in METRICS}
+
+
+def _synthetic_side(traces: Traces, real: Population) -> Population:
+    """Check a synthetic population; distances are in units of the real amplitude."""
+    side = Population(power_w=power_array(traces, name="synthetic"), scale_w=real.scale_w)
+    _require_enough(side, "synthetic")
+    return side
+
+
+def _require_enough(side: Population, name: str) -> None:
+    """Raise unless neighbors and halves exist."""
+    if len(side) < MINIMUM_TRIPS:
+        raise InputDataError(
+            f"Expected at least {MINIMUM_TRIPS} {name} traces for all metrics; got {len(side)}. "
+            "Add traces, or call single metrics."
+        )
+
+
+def _plain(value: float) -> float | None:
+    """Number that JSON knows."""
+    return float(value) if math.isfinite(value) else None
