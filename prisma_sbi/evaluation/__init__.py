@@ -1,6 +1,11 @@
 """Metrics of synthetic traces, recovery of known descriptors, figures and tables."""
 
 from prisma_sbi.evaluation.autocorrelation import autocorrelation, autocorrelation_distance
+from prisma_sbi.evaluation.density_coverage import (
+    DensityCoverage,
+    density_coverage,
+    expected_coverage,
+)
 from prisma_sbi.evaluation.distances import DISTANCES
 from prisma_sbi.evaluation.features import FEATURE_NAMES, band_energy, trace_features
 from prisma_sbi.evaluation.floor import Floor, Floors, compute_floors
@@ -54,6 +59,7 @@ __all__ = [
     "METRICS",
     "SCORE_KEYS",
     "TRIP_DISTANCES",
+    "DensityCoverage",
     "Floor",
     "Floors",
     "GaussianFit",
@@ -74,7 +80,9 @@ __all__ = [
     "autocorrelation_distance",
     "band_energy",
     "compute_floors",
+    "density_coverage",
     "evaluate",
+    "expected_coverage",
     "fit_gaussian",
     "frechet_distance",
     "gaussian_frechet_distance",

@@ -100,7 +100,7 @@ def standardize_features(
 def neighbor_radius(points: Float[np.ndarray, "trip feature"], n_neighbors: int) -> np.ndarray:
     """Distance ``(trip,)`` of each point to its k-th nearest other point."""
     radius = np.empty(len(points))
-    for block in _blocks(len(points), len(points)):
+    for block in row_blocks(len(points), len(points)):
         # The point itself is among the smallest k + 1 at distance 0, so rank k skips it.
         distance = cdist(points[block], points)
         radius[block] = np.partition(distance, n_neighbors, axis=1)[:, n_neighbors]
@@ -110,12 +110,12 @@ def neighbor_radius(points: Float[np.ndarray, "trip feature"], n_neighbors: int)
 def _share_inside(points: np.ndarray, centers: np.ndarray, radius: np.ndarray) -> float:
     """Share of points within at least one closed ball."""
     inside = np.zeros(len(points), dtype=bool)
-    for block in _blocks(len(points), len(centers)):
+    for block in row_blocks(len(points), len(centers)):
         inside[block] = np.any(cdist(points[block], centers) <= radius, axis=1)
     return float(inside.mean())
 
 
-def _blocks(n_rows: int, n_columns: int) -> list[slice]:
+def row_blocks(n_rows: int, n_columns: int) -> list[slice]:
     """Slices of rows, each with at most ``BLOCK_ENTRIES`` distances."""
     size = max(1, BLOCK_ENTRIES // max(n_columns, 1))
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
