@@ -6,7 +6,8 @@ from prisma_sbi.evaluation.density_coverage import (
     density_coverage,
     expected_coverage,
 )
-from prisma_sbi.evaluation.distances import DISTANCES
+from prisma_sbi.evaluation.distances import ALL_DISTANCES, DISTANCES
+from prisma_sbi.evaluation.energy_statistic import energy_statistic
 from prisma_sbi.evaluation.features import FEATURE_NAMES, band_energy, trace_features
 from prisma_sbi.evaluation.floor import Floor, Floors, compute_floors
 from prisma_sbi.evaluation.frechet import (
@@ -15,6 +16,12 @@ from prisma_sbi.evaluation.frechet import (
     frechet_distance,
     gaussian_frechet_distance,
     gaussian_from_covariance,
+)
+from prisma_sbi.evaluation.marginals import (
+    power_levels,
+    trace_durations,
+    trace_energies,
+    wasserstein,
 )
 from prisma_sbi.evaluation.metrics import Measured, measure_all, measure_each
 from prisma_sbi.evaluation.nearness import Interval, Nearness, nearness
@@ -42,6 +49,7 @@ from prisma_sbi.evaluation.recovery import (
 )
 from prisma_sbi.evaluation.registry import METRICS, Metric
 from prisma_sbi.evaluation.score import SCORE_KEYS, Scores, evaluate
+from prisma_sbi.evaluation.spectrum import log_spectral_distance, periodogram
 from prisma_sbi.evaluation.table import COLUMNS, metrics_json, score_rows
 from prisma_sbi.evaluation.trips import (
     TRIP_DISTANCES,
@@ -53,6 +61,7 @@ from prisma_sbi.evaluation.trips import (
 from prisma_sbi.evaluation.workload import WorkloadError, workload_error
 
 __all__ = [
+    "ALL_DISTANCES",
     "COLUMNS",
     "DISTANCES",
     "FEATURE_NAMES",
@@ -81,6 +90,7 @@ __all__ = [
     "band_energy",
     "compute_floors",
     "density_coverage",
+    "energy_statistic",
     "evaluate",
     "expected_coverage",
     "fit_gaussian",
@@ -88,10 +98,12 @@ __all__ = [
     "gaussian_frechet_distance",
     "gaussian_from_covariance",
     "local_plane_km",
+    "log_spectral_distance",
     "measure_all",
     "measure_each",
     "metrics_json",
     "nearness",
+    "periodogram",
     "plot_convergence",
     "plot_mean_acf",
     "plot_places",
@@ -101,13 +113,17 @@ __all__ = [
     "plot_recovery",
     "plot_trace_bands",
     "plot_traces",
+    "power_levels",
     "precision_recall",
     "recovery",
     "save_figures",
     "score_rows",
     "standardize_features",
+    "trace_durations",
+    "trace_energies",
     "trace_features",
     "trip_floors",
     "trip_scores",
+    "wasserstein",
     "workload_error",
 ]

@@ -1,6 +1,6 @@
 """The floor of a distance: how far random halves of the real population lie apart."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,15 @@ MINIMUM_TRIPS = 4
 """Two halves of two traces each: the least for which every distance is defined."""
 
 
+type Measure = Callable[[Population, Population], Mapping[str, float]]
+"""Numbers by name for two populations."""
+
+
+def published_distances(first: Population, second: Population) -> dict[str, float]:
+    """Every distance of :data:`DISTANCES` by its name."""
+    return {name: distance(first, second) for name, distance in DISTANCES.items()}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Floor:
     """Mean and standard deviation of one distance over the random splits."""
@@ -28,10 +37,11 @@ class Floor:
     sd: float
 
     def multiple(self, distance: float) -> float:
-        """``distance`` over the mean; infinite over a floor of 0, NaN for 0 over 0."""
+        """``distance`` over the mean; infinite over 0, NaN for 0 over 0 or where one is NaN."""
         if self.mean > 0.0:
             return distance / self.mean
-        return float("nan") if distance == 0.0 else float("inf")
+        undefined = distance == 0.0 or np.isnan(distance) or np.isnan(self.mean)
+        return float("nan") if undefined else float("inf")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,22 +126,47 @@ def real_population(power_w: np.ndarray) -> Population:
     return Population(power_w=power_w, scale_w=amplitude_scale_w(power_w))
 
 
-def population_floors(real: Population, *, seed: int, n_splits: int) -> Floors:
-    """Floors of a population that was checked already."""
+def population_floors(
+    real: Population,
+    *,
+    seed: int,
+    n_splits: int,
+    measure: Measure = published_distances,
+    progress: Callable[[int], None] | None = None,
+) -> Floors:
+    """Floors of a population that was checked already.
+
+    Parameters
+    ----------
+    real
+        Population; whatever was computed of its trips serves all splits.
+    seed, n_splits
+        Of the random halves.
+    measure
+        Numbers by name for a pair of halves.
+    progress
+        Told how many splits are done.
+
+    Returns
+    -------
+    floors
+    """
     _validate.at_least(1, n_splits=n_splits)
     generator = np.random.default_rng(seed)
     n_half = len(real) // 2
     _ = real.autocorrelation  # once for all splits
-    found: dict[str, list[float]] = {name: [] for name in DISTANCES}
-    for _split in range(n_splits):
+    found: list[Mapping[str, float]] = []
+    for split in range(n_splits):
         order = generator.permutation(len(real))
-        first, second = real.take(order[:n_half]), real.take(order[n_half : 2 * n_half])
-        for name, distance in DISTANCES.items():
-            found[name].append(distance(first, second))
+        halves = real.take(order[:n_half]), real.take(order[n_half : 2 * n_half])
+        found.append(measure(*halves))
+        if progress is not None:
+            progress(split + 1)
+    table = {name: np.array([each[name] for each in found]) for name in found[0]}
     return Floors(
         by_distance={
             name: Floor(mean=float(np.mean(values)), sd=float(np.std(values)))
-            for name, values in found.items()
+            for name, values in table.items()
         },
         scale_w=real.scale_w,
         n_real=len(real),

@@ -5,19 +5,32 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import xarray as xr
+
 from prisma_sbi._errors import InputDataError
-from prisma_sbi.evaluation.distances import DISTANCES
-from prisma_sbi.evaluation.floor import N_SPLITS, Floors, population_floors, real_population
-from prisma_sbi.evaluation.population import Population, Traces, power_array, require_comparable
+from prisma_sbi.evaluation.density_coverage import density_coverage
+from prisma_sbi.evaluation.distances import ALL_DISTANCES
+from prisma_sbi.evaluation.floor import N_SPLITS, Floors, population_floors
+from prisma_sbi.evaluation.population import (
+    Population,
+    Traces,
+    amplitude_scale_w,
+    power_array,
+    require_comparable,
+    time_step_s,
+)
 from prisma_sbi.evaluation.precision_recall import precision_recall, standardize_features
 from prisma_sbi.evaluation.registry import METRICS, Metric
 from prisma_sbi.evaluation.score import require_floors_of
+from prisma_sbi.evaluation.trips import local_plane_km
 
 __all__ = ["METRICS", "Measured", "Metric", "measure_all", "measure_each"]
 
 MINIMUM_TRIPS = 12
 """Least number of traces on either side; halves of the real ones need neighbors too."""
 
+ENDS = ("start_lat", "start_lon", "end_lat", "end_lon")
 Progress = Callable[[int, int], None]
 """Told (steps done, steps in all)."""
 
@@ -165,12 +178,28 @@ def measure_each(
     """
     for traces in synthetic.values():
         require_comparable(real, traces)
-    real_side = real_population(power_array(real, name="real"))
-    _require_enough(real_side, "real")
-    others = {name: _synthetic_side(traces, real_side) for name, traces in synthetic.items()}
+    center_lat = _center_lat(real)
+    real_side = _side(real, name="real", real=None, center_lat=center_lat)
+    others = {
+        name: _side(traces, name=name or "synthetic", real=real_side, center_lat=center_lat)
+        for name, traces in synthetic.items()
+    }
+    n_steps = (0 if floors else n_splits) + len(others)
+
+    def tell(done: int) -> None:
+        if progress is not None:
+            progress(done, n_steps)
+
     if floors is None:
-        floors = population_floors(real_side, seed=seed, n_splits=n_splits)
+        floors = population_floors(
+            real_side, seed=seed, n_splits=n_splits, measure=_with_floor, progress=tell
+        )
     require_floors_of(real_side, floors)
+    if not set(ALL_DISTANCES) <= set(floors.by_distance):
+        raise ValueError(
+            f"Expected floors of every distance; got those of {', '.join(floors.by_distance)}. "
+            "Pass the floors of an earlier measure_all on the same real traces."
+        )
     found = {}
     for number, (name, other) in enumerate(others.items(), start=1):
         found[name] = Measured(
@@ -180,41 +209,63 @@ def measure_each(
             n_synthetic=len(other),
             n_samples=real_side.power_w.shape[1],
         )
-        if progress is not None:
-            progress(number, len(others))
+        tell(n_steps - len(others) + number)
     return found
+
+
+def _with_floor(real: Population, synthetic: Population) -> dict[str, float]:
+    """Metrics that random halves of the real traces have as well."""
+    distances = {name: distance(real, synthetic) for name, distance in ALL_DISTANCES.items()}
+    raw = precision_recall(real.features, synthetic.features)
+    features = standardize_features(real.features, synthetic.features)
+    standardized, dense = precision_recall(*features), density_coverage(*features)
+    return distances | {
+        "precision_raw": raw.precision,
+        "recall_raw": raw.recall,
+        "precision_standardized": standardized.precision,
+        "recall_standardized": standardized.recall,
+        "density": dense.density,
+        "coverage": dense.coverage,
+    }
 
 
 def _values(real: Population, synthetic: Population, floors: Floors) -> dict[str, float]:
     """Every metric, in the order of the registry."""
-    found = {name: distance(real, synthetic) for name, distance in DISTANCES.items()}
-    found |= {
-        f"{name}_x_floor": floors.by_distance[name].multiple(found[name]) for name in DISTANCES
-    }
-    raw = precision_recall(real.features, synthetic.features)
-    standardized = precision_recall(*standardize_features(real.features, synthetic.features))
-    found |= {"precision_raw": raw.precision, "recall_raw": raw.recall}
-    found |= {
-        "precision_standardized": standardized.precision,
-        "recall_standardized": standardized.recall,
-    }
+    found = _with_floor(real, synthetic)
+    for name in ALL_DISTANCES:
+        found[f"{name}_x_floor"] = floors.by_distance[name].multiple(found[name])
     return {key: found[key] for key in METRICS}
 
 
-def _synthetic_side(traces: Traces, real: Population) -> Population:
-    """Check a synthetic population; distances are in units of the real amplitude."""
-    side = Population(power_w=power_array(traces, name="synthetic"), scale_w=real.scale_w)
-    _require_enough(side, "synthetic")
-    return side
-
-
-def _require_enough(side: Population, name: str) -> None:
-    """Raise unless neighbors and halves exist."""
-    if len(side) < MINIMUM_TRIPS:
+def _side(traces: Traces, *, name: str, real: Population | None, center_lat: float) -> Population:
+    """Check a population; distances are in units of the real amplitude."""
+    power_w = power_array(traces, name=name)
+    if len(power_w) < MINIMUM_TRIPS:
         raise InputDataError(
-            f"Expected at least {MINIMUM_TRIPS} {name} traces for all metrics; got {len(side)}. "
-            "Add traces, or call single metrics."
+            f"Expected at least {MINIMUM_TRIPS} {name} traces for all metrics; got "
+            f"{len(power_w)}. Add traces, or call single metrics."
         )
+    return Population(
+        power_w=power_w,
+        scale_w=amplitude_scale_w(power_w) if real is None else real.scale_w,
+        time_step_s=time_step_s(traces),
+        ends_km=_ends_km(traces, center_lat),
+    )
+
+
+def _ends_km(traces: Traces, center_lat: float) -> np.ndarray | None:
+    """Places ``(trip, 4)`` of a dataset that has all of them."""
+    if not isinstance(traces, xr.Dataset) or not all(name in traces for name in ENDS):
+        return None
+    ends = [traces[name].to_numpy().astype(np.float64) for name in ENDS]
+    return local_plane_km(*ends, center_lat=center_lat)
+
+
+def _center_lat(traces: Traces) -> float:
+    """Mean latitude of the places, where the plane is true to scale."""
+    if not isinstance(traces, xr.Dataset) or not all(name in traces for name in ENDS):
+        return 0.0
+    return float(np.nanmean([traces[name].to_numpy() for name in ("start_lat", "end_lat")]))
 
 
 def _plain(value: float) -> float | None:

@@ -9,9 +9,13 @@ import xarray as xr
 from prisma_sbi._errors import InputDataError, RegionMismatchError
 from prisma_sbi.evaluation.autocorrelation import autocorrelation
 from prisma_sbi.evaluation.features import trace_features
+from prisma_sbi.evaluation.marginals import power_levels, trace_durations, trace_energies
+from prisma_sbi.evaluation.spectrum import periodogram
 
 MINIMUM_SAMPLES = 3
 """Shortest trace for which lag 1 is defined (lags end at ``time - 2``)."""
+
+_PER_TRIP = ("autocorrelation", "features", "periodogram", "duration_s", "energy_j")
 
 type Traces = xr.Dataset | xr.DataArray | np.ndarray
 """What every metric accepts: a dataset with ``power_w (trip, time)`` or the bare array."""
@@ -28,10 +32,16 @@ class Population:
     scale_w
         Amplitude by which distances in power are divided; that of the *real* population
         for both sides of a comparison.
+    time_step_s
+        Time between samples.
+    ends_km : (trip, 4) float64
+        Start and end of each trip on a local plane, where the places are known.
     """
 
     power_w: np.ndarray
     scale_w: float
+    time_step_s: float = 1.0
+    ends_km: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.power_w)
@@ -46,10 +56,35 @@ class Population:
         """Features ``(trip, feature)`` for precision and recall."""
         return trace_features(self.power_w)
 
+    @cached_property
+    def periodogram(self) -> np.ndarray:
+        """Spectral density ``(trip, frequency)`` in W^2/Hz."""
+        return periodogram(self.power_w, time_step_s=self.time_step_s)
+
+    @cached_property
+    def duration_s(self) -> np.ndarray:
+        """Time ``(trip,)`` until the last sample that is not zero."""
+        return trace_durations(self.power_w, time_step_s=self.time_step_s)
+
+    @cached_property
+    def energy_j(self) -> np.ndarray:
+        """Energy ``(trip,)`` within the horizon."""
+        return trace_energies(self.power_w, time_step_s=self.time_step_s)
+
+    @cached_property
+    def levels_w(self) -> np.ndarray:
+        """All samples until the end of each trip, sorted."""
+        return power_levels(self.power_w)
+
     def take(self, trips: np.ndarray) -> "Population":
-        """Select the trips at these positions; curves already computed are kept."""
-        part = Population(power_w=self.power_w[trips], scale_w=self.scale_w)
-        for name in ("autocorrelation", "features"):
+        """Select the trips at these positions; what was computed of each trip is kept."""
+        part = Population(
+            power_w=self.power_w[trips],
+            scale_w=self.scale_w,
+            time_step_s=self.time_step_s,
+            ends_km=None if self.ends_km is None else self.ends_km[trips],
+        )
+        for name in _PER_TRIP:
             if name in self.__dict__:
                 part.__dict__[name] = self.__dict__[name][trips]
         return part
@@ -100,6 +135,14 @@ def power_array(traces: Traces, *, name: str) -> np.ndarray:
             f"in {trip} at sample {sample} ({bad.size} such trips). Set these trips aside first."
         )
     return power_w
+
+
+def time_step_s(traces: Traces) -> float:
+    """Time between samples by the coordinate ``time``; 1 s where there is none."""
+    if isinstance(traces, np.ndarray) or "time" not in traces.coords:
+        return 1.0
+    times = traces["time"].to_numpy()
+    return float(times[-1] - times[0]) / (len(times) - 1)
 
 
 def require_comparable(real: Traces, synthetic: Traces) -> None:

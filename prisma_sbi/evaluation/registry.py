@@ -44,7 +44,13 @@ class Metric:
 
 
 def _distance(
-    key: str, label: str, group: str, unit: str, meaning: str, *, at_floor: float
+    key: str,
+    label: str,
+    group: str,
+    unit: str,
+    meaning: str,
+    *,
+    at_floor: float = ROOT_AT_EQUAL_SIZES,
 ) -> Iterator[Metric]:
     """A distance and its multiple of the floor."""
     yield Metric(
@@ -76,6 +82,14 @@ def _share(key: str, label: str, meaning: str) -> Metric:
 
 def _metrics() -> Iterator[Metric]:
     """All of them, in the order of tables."""
+    yield from _texture()
+    yield from _levels()
+    yield from _trips()
+    yield from _coverage()
+
+
+def _texture() -> Iterator[Metric]:
+    """How power fluctuates within a trip."""
     yield from _distance(
         "acf",
         "Autocorrelation distance",
@@ -83,8 +97,18 @@ def _metrics() -> Iterator[Metric]:
         "",
         "Mean absolute difference of the average autocorrelation curves over lags of 1 to 32 "
         "samples.",
-        at_floor=ROOT_AT_EQUAL_SIZES,
     )
+    yield from _distance(
+        "spectrum",
+        "Spectral distance",
+        "texture",
+        "dB",
+        "Root mean square difference of the mean spectral densities over all frequencies.",
+    )
+
+
+def _levels() -> Iterator[Metric]:
+    """How much power is drawn, and when."""
     yield from _distance(
         "fid",
         "Fréchet distance",
@@ -94,6 +118,42 @@ def _metrics() -> Iterator[Metric]:
         "range of the real ones.",
         at_floor=FID_AT_EQUAL_SIZES,
     )
+    yield from _distance(
+        "levels_w1",
+        "Power-level distance",
+        "levels",
+        "kW",
+        "Wasserstein distance of the power in all samples until the end of each trip.",
+    )
+
+
+def _trips() -> Iterator[Metric]:
+    """What a trip is as a whole."""
+    yield from _distance(
+        "energy_w1",
+        "Energy distance",
+        "trips",
+        "MJ",
+        "Wasserstein distance of the energy of a trace within the horizon.",
+    )
+    yield from _distance(
+        "duration_w1",
+        "Duration distance",
+        "trips",
+        "s",
+        "Wasserstein distance of the time until the last sample that is not zero.",
+    )
+    yield from _distance(
+        "start_end",
+        "Start and end distance",
+        "trips",
+        "√km",
+        "Energy statistic of the places where trips start and end, jointly; needs the places.",
+    )
+
+
+def _coverage() -> Iterator[Metric]:
+    """Whether single traces lie among the real ones, and reach all of them."""
     for kind, features in (
         ("standardized", "features in units of their real spread"),
         ("raw", "plain features, as published: nearly always high"),
@@ -108,6 +168,21 @@ def _metrics() -> Iterator[Metric]:
             f"Recall ({kind})",
             f"Share of real traces among the synthetic ones; {features}.",
         )
+    yield Metric(
+        key="density",
+        label="Density",
+        group="coverage",
+        unit="",
+        better="target",
+        ideal=1.0,
+        meaning="Real neighborhoods that a synthetic trace lies in, in units of what a real one "
+        "does.",
+    )
+    yield _share(
+        "coverage",
+        "Coverage",
+        "Share of real traces with a synthetic one in their neighborhood.",
+    )
 
 
 METRICS: Mapping[str, Metric] = MappingProxyType({each.key: each for each in _metrics()})

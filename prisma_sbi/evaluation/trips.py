@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from scipy.spatial.distance import cdist
-from scipy.stats import wasserstein_distance
 
 from prisma_sbi import _validate
 from prisma_sbi._errors import InputDataError
+from prisma_sbi.evaluation.energy_statistic import energy_statistic
 from prisma_sbi.evaluation.floor import MINIMUM_TRIPS, N_SPLITS, Floor
+from prisma_sbi.evaluation.marginals import wasserstein
 
-_BLOCK_ENTRIES = 4_000_000
 _KM_PER_DEGREE = 111.195
 
 
@@ -82,43 +81,17 @@ def local_plane_km(
 
 def length_distance(real: TripFacts, synthetic: TripFacts) -> float:
     """Wasserstein distance in m between the laws of the route length."""
-    return float(wasserstein_distance(real.length_m, synthetic.length_m))
+    return wasserstein(real.length_m, synthetic.length_m)
 
 
 def energy_distance(real: TripFacts, synthetic: TripFacts) -> float:
     """Wasserstein distance in J between the laws of the energy of a trip."""
-    return float(wasserstein_distance(real.energy_j, synthetic.energy_j))
+    return wasserstein(real.energy_j, synthetic.energy_j)
 
 
 def origin_destination_distance(real: TripFacts, synthetic: TripFacts) -> float:
-    r"""Distance between the joint laws of start and end.
-
-    Parameters
-    ----------
-    real, synthetic
-        Trips.
-
-    Returns
-    -------
-    distance
-        In the square root of km; 0 for equal sets.
-
-    Notes
-    -----
-    The energy statistic [1]_ of the points :math:`x, y` in four dimensions,
-
-    .. math:: \sqrt{2 E\lVert x - y\rVert - E\lVert x - x'\rVert - E\lVert y - y'\rVert},
-
-    is zero for equal laws only, and needs no cells.
-
-    References
-    ----------
-    .. [1] Székely and Rizzo, Energy statistics: A class of statistics based on distances, 2013.
-       https://doi.org/10.1016/j.jspi.2013.03.018
-    """
-    across = _mean_distance(real.ends_km, synthetic.ends_km)
-    within = [_mean_distance(each.ends_km, each.ends_km) for each in (real, synthetic)]
-    return float(np.sqrt(max(2.0 * across - sum(within), 0.0)))
+    """Energy statistic of start and end in four dimensions, in the square root of km."""
+    return energy_statistic(real.ends_km, synthetic.ends_km)
 
 
 TripDistance = Callable[[TripFacts, TripFacts], float]
@@ -166,10 +139,3 @@ def trip_scores(
         scores[name] = distance(real, synthetic)
         scores[f"{name}_x_floor"] = floors[name].multiple(scores[name])
     return scores
-
-
-def _mean_distance(first: np.ndarray, second: np.ndarray) -> float:
-    """Mean Euclidean distance over all pairs of points, in blocks."""
-    size = max(1, _BLOCK_ENTRIES // len(second))
-    sums = [cdist(first[at : at + size], second).sum() for at in range(0, len(first), size)]
-    return float(sum(sums)) / (len(first) * len(second))
