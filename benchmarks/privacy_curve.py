@@ -26,11 +26,12 @@ from prisma_sbi.encoding import descriptor_table, load_fit
 from prisma_sbi.evaluation import (
     compute_floors,
     evaluate,
+    save_figures,
     trip_floors,
     trip_scores,
     workload_error,
 )
-from prisma_sbi.evaluation.plot_style import SYNTHETIC_COLORS, figure_style, new_figure
+from prisma_sbi.evaluation.plot_epsilon import plot_epsilon_curve
 from prisma_sbi.pipeline import demo_config, load_config, run_pipeline, trip_facts
 from prisma_sbi.privacy import Mechanism, SynthesisSettings, synthesize
 from prisma_sbi.region import load_region
@@ -149,48 +150,11 @@ def markdown(rows: pd.DataFrame) -> str:
 
 
 def draw(rows: pd.DataFrame, path: Path) -> None:
-    """One panel per measure, error bars of one standard deviation, the limit as a line."""
-    with figure_style():
-        figure = new_figure(width_in=10.0, height_in=5.8)
-        axes = figure.subplots(2, 3).ravel()
-        limit = rows[rows["table"] == "no mechanism"]
-        for axis, (name, title) in zip(axes, MEASURES.items(), strict=False):
-            for color, table in zip(SYNTHETIC_COLORS, TABLES, strict=False):
-                part = rows[rows["table"] == table].groupby("epsilon")[f"{name}_x_floor"]
-                axis.errorbar(
-                    part.mean().index,
-                    part.mean(),
-                    yerr=part.std(ddof=1),
-                    color=color,
-                    marker="o",
-                    markersize=4,
-                    capsize=3,
-                    label=f"{table} table",
-                )
-            if len(limit):
-                axis.axhline(
-                    limit[f"{name}_x_floor"].mean(), color="#404040", ls="--", label="no mechanism"
-                )
-            means = rows.groupby(["table", "epsilon"])[f"{name}_x_floor"].mean()
-            wide = means.max() > 5 * means.min()
-            axis.set(
-                xscale="log", yscale="log" if wide else "linear", title=title, xlabel="epsilon"
-            )
-            axis.set_xticks(sorted(set(rows["epsilon"]) - {math.inf}))
-            axis.get_xaxis().set_major_formatter("{x:g}")
-            axis.get_xaxis().set_minor_formatter("")
-            if wide:
-                axis.set_yticks([1, 2, 5, 10, 20])
-                axis.get_yaxis().set_minor_formatter("")
-            else:
-                axis.set_ylim(bottom=0)
-            axis.get_yaxis().set_major_formatter("{x:g}")
-        axes[-1].axis("off")
-        axes[-1].legend(*axes[0].get_legend_handles_labels(), loc="center")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=110)
+    """Write the figure as a small PNG file."""
+    figure = plot_epsilon_curve(rows)
+    (written,) = save_figures({path.stem: figure}, path.parent, dpi=110)
     # Few colors are enough, and make the file a third as large.
-    Image.open(path).convert("RGB").quantize(48).save(path, optimize=True)
+    Image.open(written).convert("RGB").quantize(48).save(path, optimize=True)
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from prisma_sbi.evaluation.plot_style import (
     REAL_COLOR,
     figure_style,
     new_figure,
+    plain,
     synthetic_color,
 )
 from prisma_sbi.evaluation.population import Traces, power_array, require_comparable
@@ -31,13 +32,15 @@ class _Summary(NamedTuple):
     high: np.ndarray
 
 
-def plot_mean_acf(real: Traces, synthetic: Mapping[str, Traces]) -> "matplotlib.figure.Figure":
+def plot_mean_acf(
+    real: Traces | None, synthetic: Mapping[str, Traces]
+) -> "matplotlib.figure.Figure":
     """Mean autocorrelation of real and synthetic traces, with bands over trips.
 
     Parameters
     ----------
     real
-        Real population.
+        Real population, or None for a figure of the synthetic ones alone.
     synthetic
         Name -> synthetic population; each gets a panel of its own beside the real one.
 
@@ -45,7 +48,7 @@ def plot_mean_acf(real: Traces, synthetic: Mapping[str, Traces]) -> "matplotlib.
     -------
     figure
         Line: mean curve over trips. Band: 5th to 95th percentile over trips. Panel titles
-        give the distance between the mean curves.
+        give the distance between the mean curves where there is a real one.
 
     Raises
     ------
@@ -53,13 +56,16 @@ def plot_mean_acf(real: Traces, synthetic: Mapping[str, Traces]) -> "matplotlib.
         If the populations cannot be compared.
     """
     curves = {label: autocorrelation(power_w) for label, power_w in _powers(real, synthetic)}
-    lags = np.arange(1, curves[""].shape[1] + 1)
+    lags = np.arange(1, next(iter(curves.values())).shape[1] + 1)
     summaries = {label: _summary(values, np.mean) for label, values in curves.items()}
     with figure_style():
         figure, axes = _panels(lags, summaries, x_label="lag (samples)", y_label="autocorrelation")
         for axis, label in zip(axes, synthetic, strict=True):
-            distance = autocorrelation_distance(curves[""], curves[label])
-            axis.set_title(f"{label}\nmean difference {distance:.3f}")
+            title = plain(label)
+            if "" in curves:
+                distance = autocorrelation_distance(curves[""], curves[label])
+                title += f"\nmean difference {distance:.3f}"
+            axis.set_title(title)
             axis.axhline(0.0, color="#909090", linewidth=0.8, zorder=1)
         axes[0].set_xlim(lags[0], lags[-1])
         figure.suptitle(f"Mean autocorrelation of power ({BAND_NOTE})")
@@ -67,14 +73,14 @@ def plot_mean_acf(real: Traces, synthetic: Mapping[str, Traces]) -> "matplotlib.
 
 
 def plot_power_spectrum(
-    real: Traces, synthetic: Mapping[str, Traces], *, time_step_s: float = 1.0
+    real: Traces | None, synthetic: Mapping[str, Traces], *, time_step_s: float = 1.0
 ) -> "matplotlib.figure.Figure":
     """Power spectral density of real and synthetic traces, with bands over trips.
 
     Parameters
     ----------
     real
-        Real population.
+        Real population, or None for a figure of the synthetic ones alone.
     synthetic
         Name -> synthetic population; each gets a panel of its own beside the real one.
     time_step_s
@@ -92,7 +98,7 @@ def plot_power_spectrum(
         If the populations cannot be compared.
     """
     powers = dict(_powers(real, synthetic))
-    n_samples = powers[""].shape[1]
+    n_samples = next(iter(powers.values())).shape[1]
     frequency_hz = np.fft.rfftfreq(n_samples, time_step_s)[_two_sided(n_samples)]
     bins = _octave_bins(len(frequency_hz))
     summaries = {
@@ -105,7 +111,7 @@ def plot_power_spectrum(
             center_hz, summaries, x_label="frequency (Hz)", y_label="density (kW²/Hz)"
         )
         for axis, label in zip(axes, synthetic, strict=True):
-            axis.set_title(label)
+            axis.set_title(plain(label))
         axes[0].set_xscale("log")
         if any(summary.high.max() > 0.0 for summary in summaries.values()):
             axes[0].set_yscale("log")
@@ -114,16 +120,15 @@ def plot_power_spectrum(
     return figure
 
 
-def _powers(real: Traces, synthetic: Mapping[str, Traces]) -> list[tuple[str, np.ndarray]]:
-    """Check all populations; the real population has the empty label."""
+def _powers(real: Traces | None, synthetic: Mapping[str, Traces]) -> list[tuple[str, np.ndarray]]:
+    """Check all populations; the real population, if there is one, has the empty label."""
     if not synthetic:
         raise ValueError("Expected at least one synthetic population; got none. Pass one.")
+    first = next(iter(synthetic.values())) if real is None else real
     for traces in synthetic.values():
-        require_comparable(real, traces)
-    return [
-        ("", power_array(real, name="real")),
-        *((label, power_array(traces, name=label)) for label, traces in synthetic.items()),
-    ]
+        require_comparable(first, traces)
+    found = [] if real is None else [("", power_array(real, name="real"))]
+    return found + [(label, power_array(traces, name=label)) for label, traces in synthetic.items()]
 
 
 def _summary(curves: np.ndarray, center: Any) -> _Summary:
@@ -146,18 +151,17 @@ def _panels(
     for spare in axes[len(labels) :]:
         spare.remove()
     for number, (axis, label) in enumerate(zip(axes, labels, strict=False)):
-        _draw_summary(axis, x, summaries[""], color=REAL_COLOR, label="real")
-        _draw_summary(axis, x, summaries[label], color=synthetic_color(number), label=label)
+        if "" in summaries:
+            _draw_summary(axis, x, summaries[""], color=REAL_COLOR, label="real")
+        _draw_summary(axis, x, summaries[label], color=synthetic_color(number), label=plain(label))
         if number + n_columns >= len(labels):  # nothing below that shows the shared labels
             axis.tick_params(labelbottom=True)
             axis.set_xlabel(x_label)
         if number % n_columns == 0:
             axis.set_ylabel(y_label)
-    handles = axes[0].get_legend_handles_labels()[0][:1]
-    names = ["real"]
-    for axis, label in zip(axes, labels, strict=False):
-        handles.append(axis.get_legend_handles_labels()[0][1])
-        names.append(label)
+    names = ["real", *map(plain, labels)] if "" in summaries else [*map(plain, labels)]
+    handles = axes[0].get_legend_handles_labels()[0][: len(names) - len(labels)]
+    handles += [axis.get_legend_handles_labels()[0][-1] for axis in axes[: len(labels)]]
     figure.legend(
         handles, names, loc="outside lower center", ncols=min(MAXIMUM_LEGEND_COLUMNS, len(names))
     )

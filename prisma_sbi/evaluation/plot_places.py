@@ -8,7 +8,7 @@ import xarray as xr
 from prisma_sbi import _validate
 from prisma_sbi._errors import InputDataError
 from prisma_sbi._optional import optional_import
-from prisma_sbi.evaluation.plot_style import figure_style, new_figure
+from prisma_sbi.evaluation.plot_style import figure_style, new_figure, plain
 from prisma_sbi.region.roads import RoadNetwork
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ LIGHTEST = 0.25
 
 
 def plot_places(
-    real: xr.Dataset,
+    real: xr.Dataset | None,
     synthetic: xr.Dataset,
     *,
     roads: RoadNetwork | None = None,
@@ -35,7 +35,8 @@ def plot_places(
     Parameters
     ----------
     real, synthetic
-        Datasets with ``start_lat``, ``start_lon``, ``end_lat`` and ``end_lon`` per trip.
+        Datasets with ``start_lat``, ``start_lon``, ``end_lat`` and ``end_lon`` per trip. The
+        real one may be None: the figure then shows the synthetic places alone.
     roads
         Drawn as thin lines beneath; the map then covers the network.
     n_cells
@@ -46,9 +47,10 @@ def plot_places(
     Returns
     -------
     figure
-        Two by two maps with one color scale; cells without a trip are transparent. The
-        scale of both directions is the same on the ground. It shows private places and is
-        no part of a release.
+        Two by two maps, or two beside each other without a real population, with one color
+        scale; cells without a trip are transparent. The scale of both directions is the same
+        on the ground. With a real population it shows private places and is no part of a
+        release.
 
     Raises
     ------
@@ -56,9 +58,10 @@ def plot_places(
         If a position is missing or none is finite.
     """
     _validate.at_least(1, n_cells=n_cells)
+    sides = [("real", real), (label, synthetic)] if real is not None else [(label, synthetic)]
     places = {
-        (population, end): _positions(dataset, end, name=population)
-        for population, dataset in (("real", real), (label, synthetic))
+        (column, end): _positions(dataset, end, name=population)
+        for column, (population, dataset) in enumerate(sides)
         for end in ENDS
     }
     west, east, south, north = _extent(list(places.values()), roads)
@@ -75,18 +78,19 @@ def plot_places(
     shades = optional_import("matplotlib", extra="plots").colormaps[COLOR_MAP]
     color_map = colors.ListedColormap(shades(np.linspace(LIGHTEST, 1.0, 256)))
     with figure_style():
-        figure = new_figure(width_in=2 * panel_in[0] + 2.0, height_in=2 * panel_in[1] + 1.4)
-        axes = figure.subplots(2, 2, sharex=True, sharey=True)
+        n_rows = len(sides)  # starts above ends, or beside them where one side is there
+        figure = new_figure(width_in=2 * panel_in[0] + 2.0, height_in=n_rows * panel_in[1] + 1.4)
+        axes = figure.subplots(n_rows, 2, sharex=True, sharey=True)
         mesh: Any = None
-        for row, end in enumerate(ENDS):
-            for column, population in enumerate(("real", label)):
-                axis = axes[row, column]
-                _draw_roads(axis, roads)
-                share = np.ma.masked_equal(shares[population, end], 0.0)
-                mesh = axis.pcolormesh(*edges, share.T, cmap=color_map, norm=norm, alpha=0.85)
-                _finish_map(axis, (west, east, south, north), stretch)
-                n_trips = len(places[population, end][0])
-                axis.set_title(f"{population}: {end} of {n_trips:,} trips")
+        for axis, (number, end) in zip(
+            axes.flat, ((n, end) for end in ENDS for n in range(len(sides))), strict=True
+        ):
+            _draw_roads(axis, roads)
+            share = np.ma.masked_equal(shares[number, end], 0.0)
+            mesh = axis.pcolormesh(*edges, share.T, cmap=color_map, norm=norm, alpha=0.85)
+            _finish_map(axis, (west, east, south, north), stretch)
+            n_trips = len(places[number, end][0])
+            axis.set_title(f"{plain(sides[number][0])}: {end} of {n_trips:,} trips")
         _draw_color_bar(figure, axes, mesh)
         figure.supxlabel("longitude (°)", fontsize=10)
         figure.supylabel("latitude (°)", fontsize=10)

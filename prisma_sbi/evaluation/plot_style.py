@@ -62,6 +62,12 @@ def new_figure(*, width_in: float, height_in: float) -> Any:
     return figure
 
 
+def plain(label: object) -> str:
+    """A label shown as it is: a dollar sign begins no formula, an underscore hides nothing."""
+    text = str(label).replace("$", r"\$")
+    return f"\u200b{text}" if text.startswith("_") else text
+
+
 def synthetic_color(number: int) -> str:
     """Color of the synthetic population with this number."""
     return SYNTHETIC_COLORS[number % len(SYNTHETIC_COLORS)]

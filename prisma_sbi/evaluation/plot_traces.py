@@ -11,6 +11,7 @@ from prisma_sbi.evaluation.plot_style import (
     SYNTHETIC_COLORS,
     figure_style,
     new_figure,
+    plain,
     synthetic_color,
 )
 from prisma_sbi.evaluation.population import Traces, power_array, require_comparable
@@ -26,7 +27,12 @@ RAREST_SHARE = 1e-3
 
 
 def plot_traces(
-    real: Traces, synthetic: Traces, *, n_traces: int = 6, seed: int = 0, label: str = "synthetic"
+    real: Traces | None,
+    synthetic: Traces,
+    *,
+    n_traces: int = 6,
+    seed: int = 0,
+    label: str = "synthetic",
 ) -> "matplotlib.figure.Figure":
     """Random real traces in the left column, random synthetic ones in the right.
 
@@ -36,7 +42,8 @@ def plot_traces(
     Parameters
     ----------
     real, synthetic
-        Populations of traces over the same time steps.
+        Populations of traces over the same time steps. Without a real one (None) both columns
+        show synthetic traces.
     n_traces
         Rows of the figure, at least 1; fewer where a population has fewer traces.
     seed
@@ -47,47 +54,60 @@ def plot_traces(
     Returns
     -------
     figure
-        Power in kW against time in seconds; all panels share both axes. It shows private
-        traces and is no part of a release.
+        Power in kW against time in seconds; all panels share both axes. With a real
+        population it shows private traces and is no part of a release.
 
     Raises
     ------
     InputDataError
         If the populations cannot be compared.
     """
-    require_comparable(real, synthetic)
+    require_comparable(synthetic if real is None else real, synthetic)
     _validate.at_least(1, n_traces=n_traces)
-    sides = power_array(real, name="real"), power_array(synthetic, name="synthetic")
-    n_rows = min(n_traces, *(len(side) for side in sides))
-    time_s = _time_s(real, sides[0].shape[1])
-    chosen = [_sorted_sample(side, n_rows, seed) / WATTS_PER_KW for side in sides]
-    low = min(0.0, *(float(side.min()) for side in chosen))
-    high = max(1.0, *(float(side.max()) for side in chosen))
-    colors = REAL_COLOR, SYNTHETIC_COLORS[0]
+    other = power_array(synthetic, name="synthetic")
+    if real is None:
+        n_rows = min(n_traces, -(-len(other) // 2))
+        sample = _sorted_sample(other, min(2 * n_rows, len(other)), seed)
+        chosen = [sample[::2] / WATTS_PER_KW, sample[1::2] / WATTS_PER_KW]
+    else:
+        sides = power_array(real, name="real"), other
+        n_rows = min(n_traces, *(len(side) for side in sides))
+        chosen = [_sorted_sample(side, n_rows, seed) / WATTS_PER_KW for side in sides]
+    time_s = _time_s(synthetic if real is None else real, other.shape[1])
+    shown = np.concatenate(chosen)
+    low, high = min(0.0, float(shown.min())), max(1.0, float(shown.max()))
+    colors = SYNTHETIC_COLORS[0] if real is None else REAL_COLOR, SYNTHETIC_COLORS[0]
+    titles = ("", "") if real is None else ("real", plain(label))
     with figure_style():
         figure = new_figure(width_in=10.0, height_in=1.2 + 1.05 * n_rows)
         axes = figure.subplots(n_rows, 2, sharex=True, sharey=True, squeeze=False)
         for column, (traces, color) in enumerate(zip(chosen, colors, strict=True)):
-            for axis, trace in zip(axes[:, column], traces, strict=True):
+            axes[0, column].set_title(titles[column])
+            for spare in axes[len(traces) :, column]:
+                spare.remove()
+            for axis, trace in zip(axes[:, column], traces, strict=False):
                 axis.fill_between(time_s, 0.0, trace, color=color, alpha=0.18, linewidth=0)
                 axis.plot(time_s, trace, color=color, linewidth=0.9)
-            axes[0, column].set_title(("real", label)[column])
         axes[0, 0].locator_params(axis="y", nbins=3)
         axes[0, 0].set_xlim(time_s[0], time_s[-1])
         axes[0, 0].set_ylim(low * 1.05, high * 1.05)
-        figure.suptitle(f"{n_rows} random trips of each population, least energy first")
+        what = f"trips of {plain(label)}" if real is None else "trips of each population"
+        n_trips = len(shown) if real is None else n_rows
+        figure.suptitle(f"{n_trips} random {what}, least energy first")
         figure.supxlabel("time (s)", fontsize=10)
         figure.supylabel("power from the tank or battery (kW)", fontsize=10)
     return figure
 
 
-def plot_power_levels(real: Traces, synthetic: Mapping[str, Traces]) -> "matplotlib.figure.Figure":
+def plot_power_levels(
+    real: Traces | None, synthetic: Mapping[str, Traces]
+) -> "matplotlib.figure.Figure":
     """Distribution of power while on, real against synthetic populations.
 
     Parameters
     ----------
     real
-        Real population.
+        Real population, or None for a figure of the synthetic ones alone.
     synthetic
         Name -> synthetic population.
 
@@ -97,17 +117,18 @@ def plot_power_levels(real: Traces, synthetic: Mapping[str, Traces]) -> "matplot
         Share of the time with power other than 0 in each bin of 1 kW: left on a linear
         scale, right on a logarithmic one for the rare high levels.
     """
-    on_kw = {"real": _power_while_on_kw(real, name="real")}
+    on_kw = {} if real is None else {"": _power_while_on_kw(real, name="real")}
     for label, traces in synthetic.items():
         on_kw[label] = _power_while_on_kw(traces, name=label)
     edges = _level_edges(list(on_kw.values()))
     with figure_style():
         figure = new_figure(width_in=10.0, height_in=3.9)
         axes = figure.subplots(1, 2, sharex=True)
-        for number, (label, values) in enumerate(on_kw.items()):
+        first = 1 if real is None else 0
+        for number, (label, values) in enumerate(on_kw.items(), start=first):
             share = 100.0 * np.histogram(values, bins=edges)[0] / max(len(values), 1)
             for axis in axes:
-                _draw_levels(axis, edges, share, label=label, number=number)
+                _draw_levels(axis, edges, share, label=plain(label) or "real", number=number)
         axes[0].set_title("linear scale")
         axes[0].set_ylim(bottom=0.0)
         if any(len(values) for values in on_kw.values()):
@@ -119,7 +140,9 @@ def plot_power_levels(real: Traces, synthetic: Mapping[str, Traces]) -> "matplot
             axis.set_xlabel("power (kW)")
         axes[0].set_ylabel("share of time while on (% per kW)")
         figure.legend(
-            *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(on_kw)
+            *axes[0].get_legend_handles_labels(),
+            loc="outside lower center",
+            ncols=min(len(on_kw), 6),
         )
         figure.suptitle("Distribution of power while on")
     return figure

@@ -203,6 +203,67 @@ def test_plot_recovery_puts_truth_across_and_fit_up():
         assert axis.get_xlim() == axis.get_ylim()
 
 
+def drawn_values(figure) -> np.ndarray:
+    """Every number that a figure shows: lines, bands, steps and maps."""
+    found = []
+    for axis in figure.axes:
+        found += [np.ravel(line.get_data()) for line in axis.lines]
+        found += [np.ravel(path.vertices) for c in axis.collections for path in c.get_paths()]
+        found += [np.ravel(patch.get_path().vertices) for patch in axis.patches]
+    return np.concatenate(found)
+
+
+def test_figures_without_real_traces_show_the_synthetic_ones_alone(pair, roads):
+    real, synthetic = pair
+    for plot, names in (
+        (plot_mean_acf, ["none"]),
+        (plot_power_spectrum, ["none"]),
+        (plot_power_levels, ["none"]),
+    ):
+        figure = plot(None, {"none": synthetic})
+        both = plot(real, {"none": synthetic})
+        assert [text.get_text() for text in figure.legends[0].get_texts()] == names
+        assert len(figure.axes[0].lines) <= len(both.axes[0].lines)
+        assert "mean difference" not in figure.axes[0].get_title()
+        assert len(drawn_values(figure)) < len(drawn_values(both))
+    curve = plot_mean_acf(None, {"none": synthetic}).axes[0].lines[0].get_ydata()
+    expected = autocorrelation(synthetic["power_w"].to_numpy().astype(float)).mean(axis=0)
+    np.testing.assert_allclose(curve, expected)
+
+
+def test_traces_without_real_ones_fill_both_columns(pair):
+    known = pair[1]["power_w"].to_numpy() / 1000.0
+    figure = plot_traces(None, pair[1].isel(trip=slice(0, 7)), n_traces=6)
+    drawn = np.stack([axis.lines[0].get_ydata() for axis in figure.axes])
+    assert len(drawn) == 7, "an odd one leaves the last panel out"
+    assert len(np.unique(drawn, axis=0)) == 7, "none is shown twice"
+    assert all(np.any(np.all(np.isclose(known, trace), axis=1)) for trace in drawn)
+    assert "7 random trips of synthetic" in figure.get_suptitle()
+    assert len(plot_traces(None, known[:1], n_traces=6).axes) == 1
+
+
+def test_places_without_real_ones_are_two_maps(pair, roads):
+    figure = plot_places(None, pair[1], roads=roads, label="none")
+    titles = [axis.get_title() for axis in figure.axes[:2]]
+    assert titles == ["none: start of 60 trips", "none: end of 60 trips"]
+    assert len(figure.axes) == 3
+    for axis in figure.axes[:2]:
+        assert float(axis.collections[1].get_array().sum()) == pytest.approx(100.0)
+
+
+def test_labels_are_shown_as_they_are(pair, tmp_path):
+    wild = r"_$\frac$ <b>"
+    figures = {
+        "acf": plot_mean_acf(pair[0], {wild: pair[1]}),
+        "spectrum": plot_power_spectrum(pair[0], {wild: pair[1]}),
+        "levels": plot_power_levels(pair[0], {wild: pair[1]}),
+        "traces": plot_traces(*pair, n_traces=1, label=wild),
+        "places": plot_places(*pair, label=wild),
+    }
+    for path in save_figures(figures, tmp_path, formats=("svg",)):
+        assert r"_$\frac$ &lt;b&gt;" in path.read_text(), path.name
+
+
 def test_figures_of_all_zero_traces_are_defined(tmp_path):
     zero = np.zeros((5, 20))
     figures = {
