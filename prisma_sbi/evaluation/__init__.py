@@ -1,6 +1,7 @@
 """Metrics of synthetic traces, recovery of known descriptors, figures and tables."""
 
 from prisma_sbi.evaluation.autocorrelation import autocorrelation, autocorrelation_distance
+from prisma_sbi.evaluation.classifier import ClassifierTest, classifier_test
 from prisma_sbi.evaluation.density_coverage import (
     DensityCoverage,
     density_coverage,
@@ -24,6 +25,7 @@ from prisma_sbi.evaluation.marginals import (
     wasserstein,
 )
 from prisma_sbi.evaluation.metrics import Measured, measure_all, measure_each
+from prisma_sbi.evaluation.mmd import MmdTest, mmd_test
 from prisma_sbi.evaluation.nearness import Interval, Nearness, nearness
 from prisma_sbi.evaluation.plot_curves import plot_mean_acf, plot_power_spectrum
 from prisma_sbi.evaluation.plot_places import plot_places
@@ -35,6 +37,7 @@ from prisma_sbi.evaluation.plot_posterior import (
 from prisma_sbi.evaluation.plot_recovery import plot_recovery
 from prisma_sbi.evaluation.plot_style import save_figures
 from prisma_sbi.evaluation.plot_traces import plot_power_levels, plot_traces
+from prisma_sbi.evaluation.pooled import Pooled, pool
 from prisma_sbi.evaluation.population import Population, amplitude_scale_w
 from prisma_sbi.evaluation.precision_recall import (
     PrecisionRecall,
@@ -68,6 +71,7 @@ __all__ = [
     "METRICS",
     "SCORE_KEYS",
     "TRIP_DISTANCES",
+    "ClassifierTest",
     "DensityCoverage",
     "Floor",
     "Floors",
@@ -75,8 +79,10 @@ __all__ = [
     "Interval",
     "Measured",
     "Metric",
+    "MmdTest",
     "Nearness",
     "ParameterRecovery",
+    "Pooled",
     "Population",
     "PrecisionRecall",
     "Recovery",
@@ -88,6 +94,7 @@ __all__ = [
     "autocorrelation",
     "autocorrelation_distance",
     "band_energy",
+    "classifier_test",
     "compute_floors",
     "density_coverage",
     "energy_statistic",
@@ -102,6 +109,7 @@ __all__ = [
     "measure_all",
     "measure_each",
     "metrics_json",
+    "mmd_test",
     "nearness",
     "periodogram",
     "plot_convergence",
@@ -113,6 +121,7 @@ __all__ = [
     "plot_recovery",
     "plot_trace_bands",
     "plot_traces",
+    "pool",
     "power_levels",
     "precision_recall",
     "recovery",

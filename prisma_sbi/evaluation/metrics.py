@@ -265,7 +265,9 @@ def _center_lat(traces: Traces) -> float:
     """Mean latitude of the places, where the plane is true to scale."""
     if not isinstance(traces, xr.Dataset) or not all(name in traces for name in ENDS):
         return 0.0
-    return float(np.nanmean([traces[name].to_numpy() for name in ("start_lat", "end_lat")]))
+    latitudes = np.concatenate([traces[name].to_numpy() for name in ("start_lat", "end_lat")])
+    known = latitudes[np.isfinite(latitudes)]
+    return float(known.mean()) if known.size else 0.0
 
 
 def _plain(value: float) -> float | None:

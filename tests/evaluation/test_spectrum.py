@@ -41,7 +41,8 @@ def test_distance_of_noise_with_known_spectrum():
     phi, n_samples = 0.6, 400
     generator = np.random.default_rng(0)
     white = generator.normal(size=(1500, n_samples))
-    colored = signal.lfilter([np.sqrt(1 - phi**2)], [1.0, -phi], white, axis=1)[:, 100:]
+    colored = np.asarray(signal.lfilter([np.sqrt(1 - phi**2)], [1.0, -phi], white, axis=1))
+    colored = colored[:, 100:]
     angle = 2 * np.pi * np.arange(1, 150) / 300
     ratio = (1 - phi**2) / (1 - 2 * phi * np.cos(angle) + phi**2)
     expected = np.sqrt(np.mean((10 * np.log10(ratio)) ** 2))
