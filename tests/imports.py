@@ -20,6 +20,8 @@ ORDER = (
     "baselines",
     "evaluation",
     "audit",
+    "report",
+    "study",
     "pipeline",
     "cli",
 )

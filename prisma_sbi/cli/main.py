@@ -8,6 +8,7 @@ import typer
 from prisma_sbi.cli import (
     audit_command,
     encode_command,
+    evaluate_command,
     region_commands,
     run_commands,
     stage_commands,
@@ -45,8 +46,9 @@ app.command(
     epilog="Example: prisma decode release --region city -o synthetic.zarr",
 )(stage_commands.decode)
 app.command(
-    rich_help_panel=STAGES, epilog="Example: prisma evaluate real.zarr synthetic.zarr -o scores"
-)(stage_commands.evaluate)
+    rich_help_panel=STAGES,
+    epilog="Example: prisma evaluate real.zarr synthetic.zarr --report out/report.html",
+)(evaluate_command.evaluate)
 app.command(
     rich_help_panel=CHECKS, epilog="Example: prisma diagnose fit.zarr --region city -o diagnosis"
 )(encode_command.diagnose)
