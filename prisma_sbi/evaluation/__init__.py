@@ -2,6 +2,7 @@
 
 from prisma_sbi.evaluation.autocorrelation import autocorrelation, autocorrelation_distance
 from prisma_sbi.evaluation.classifier import ClassifierTest, classifier_test
+from prisma_sbi.evaluation.copying import Copying, copying
 from prisma_sbi.evaluation.density_coverage import (
     DensityCoverage,
     density_coverage,
@@ -61,6 +62,13 @@ from prisma_sbi.evaluation.trips import (
     trip_floors,
     trip_scores,
 )
+from prisma_sbi.evaluation.usefulness import (
+    TASKS,
+    Task,
+    energy_task,
+    next_step_task,
+    transfer_ratio,
+)
 from prisma_sbi.evaluation.workload import WorkloadError, workload_error
 
 __all__ = [
@@ -70,8 +78,10 @@ __all__ = [
     "FEATURE_NAMES",
     "METRICS",
     "SCORE_KEYS",
+    "TASKS",
     "TRIP_DISTANCES",
     "ClassifierTest",
+    "Copying",
     "DensityCoverage",
     "Floor",
     "Floors",
@@ -87,6 +97,7 @@ __all__ = [
     "PrecisionRecall",
     "Recovery",
     "Scores",
+    "Task",
     "TripFacts",
     "VehicleRecovery",
     "WorkloadError",
@@ -96,8 +107,10 @@ __all__ = [
     "band_energy",
     "classifier_test",
     "compute_floors",
+    "copying",
     "density_coverage",
     "energy_statistic",
+    "energy_task",
     "evaluate",
     "expected_coverage",
     "fit_gaussian",
@@ -111,6 +124,7 @@ __all__ = [
     "metrics_json",
     "mmd_test",
     "nearness",
+    "next_step_task",
     "periodogram",
     "plot_convergence",
     "plot_mean_acf",
@@ -131,6 +145,7 @@ __all__ = [
     "trace_durations",
     "trace_energies",
     "trace_features",
+    "transfer_ratio",
     "trip_floors",
     "trip_scores",
     "wasserstein",
