@@ -9,9 +9,12 @@ import numpy as np
 import xarray as xr
 
 from prisma_sbi._errors import InputDataError
+from prisma_sbi.evaluation.classifier import classifier_test
+from prisma_sbi.evaluation.copying import copying
 from prisma_sbi.evaluation.density_coverage import density_coverage
 from prisma_sbi.evaluation.distances import ALL_DISTANCES
 from prisma_sbi.evaluation.floor import N_SPLITS, Floors, population_floors
+from prisma_sbi.evaluation.mmd import mmd_test
 from prisma_sbi.evaluation.population import (
     Population,
     Traces,
@@ -24,6 +27,7 @@ from prisma_sbi.evaluation.precision_recall import precision_recall, standardize
 from prisma_sbi.evaluation.registry import METRICS, Metric
 from prisma_sbi.evaluation.score import require_floors_of
 from prisma_sbi.evaluation.trips import local_plane_km
+from prisma_sbi.evaluation.usefulness import TASKS, Task, transfer_ratio
 
 __all__ = ["METRICS", "Measured", "Metric", "measure_all", "measure_each"]
 
@@ -133,6 +137,12 @@ def measure_all(
     --------
     measure_each : several synthetic populations against one real population.
 
+    Notes
+    -----
+    Only ``start_end`` needs more than power: the places ``start_lat``, ``start_lon``, ``end_lat``
+    and ``end_lon`` of either dataset. Trips that are listed in another order have the same
+    metrics; the floors, and with them the multiples, depend on the order of the real ones.
+
     Examples
     --------
     >>> import numpy as np
@@ -192,18 +202,20 @@ def measure_each(
 
     if floors is None:
         floors = population_floors(
-            real_side, seed=seed, n_splits=n_splits, measure=_with_floor, progress=tell
+            real_side, seed=seed, n_splits=n_splits, measure=_between, progress=tell
         )
-    require_floors_of(real_side, floors)
-    if not set(ALL_DISTANCES) <= set(floors.by_distance):
-        raise ValueError(
-            f"Expected floors of every distance; got those of {', '.join(floors.by_distance)}. "
-            "Pass the floors of an earlier measure_all on the same real traces."
-        )
+    _require_all_floors(real_side, floors)
+    tasks = _tasks(real_side)
     found = {}
     for number, (name, other) in enumerate(others.items(), start=1):
+        values = _between(real_side, other) | _of_two_laws(real_side, other, seed)
+        for task, made in _tasks(other).items():
+            values[f"tstr_{task}"] = transfer_ratio(tasks[task], made, seed=seed)
+        for distance in ALL_DISTANCES:
+            multiple = floors.by_distance[distance].multiple(values[distance])
+            values[f"{distance}_x_floor"] = multiple
         found[name] = Measured(
-            values=_values(real_side, other, floors),
+            values={key: values[key] for key in METRICS},
             floors=floors,
             n_real=len(real_side),
             n_synthetic=len(other),
@@ -213,12 +225,13 @@ def measure_each(
     return found
 
 
-def _with_floor(real: Population, synthetic: Population) -> dict[str, float]:
+def _between(real: Population, synthetic: Population) -> dict[str, float]:
     """Metrics that random halves of the real traces have as well."""
     distances = {name: distance(real, synthetic) for name, distance in ALL_DISTANCES.items()}
     raw = precision_recall(real.features, synthetic.features)
     features = standardize_features(real.features, synthetic.features)
     standardized, dense = precision_recall(*features), density_coverage(*features)
+    near = copying(*features)
     return distances | {
         "precision_raw": raw.precision,
         "recall_raw": raw.recall,
@@ -226,15 +239,37 @@ def _with_floor(real: Population, synthetic: Population) -> dict[str, float]:
         "recall_standardized": standardized.recall,
         "density": dense.density,
         "coverage": dense.coverage,
+        "nearest_ratio": near.nearest_ratio,
+        "copied": near.copied,
     }
 
 
-def _values(real: Population, synthetic: Population, floors: Floors) -> dict[str, float]:
-    """Every metric, in the order of the registry."""
-    found = _with_floor(real, synthetic)
-    for name in ALL_DISTANCES:
-        found[f"{name}_x_floor"] = floors.by_distance[name].multiple(found[name])
-    return {key: found[key] for key in METRICS}
+def _of_two_laws(real: Population, synthetic: Population, seed: int) -> dict[str, float]:
+    """Two-sample tests."""
+    kernel = mmd_test(real.features, synthetic.features, seed=seed)
+    classifier = classifier_test(real.features, synthetic.features, seed=seed)
+    return {
+        "mmd2": kernel.mmd2,
+        "mmd_p_value": kernel.p_value,
+        "classifier_auc": classifier.auc,
+        "classifier_accuracy": classifier.accuracy,
+        "classifier_p_value": classifier.p_value,
+    }
+
+
+def _tasks(side: Population) -> dict[str, Task]:
+    """Regressions on the traces of one side, in units of the real amplitude."""
+    return {name: make(side.power_w, scale_w=side.scale_w) for name, make in TASKS.items()}
+
+
+def _require_all_floors(real: Population, floors: Floors) -> None:
+    """Raise unless the floors are those of this population and of every distance."""
+    require_floors_of(real, floors)
+    if not set(ALL_DISTANCES) <= set(floors.by_distance):
+        raise ValueError(
+            f"Expected floors of every distance; got those of {', '.join(floors.by_distance)}. "
+            "Pass the floors of an earlier measure_all on the same real traces."
+        )
 
 
 def _side(traces: Traces, *, name: str, real: Population | None, center_lat: float) -> Population:

@@ -86,6 +86,9 @@ def _metrics() -> Iterator[Metric]:
     yield from _levels()
     yield from _trips()
     yield from _coverage()
+    yield from _tests()
+    yield from _usefulness()
+    yield from _privacy()
 
 
 def _texture() -> Iterator[Metric]:
@@ -182,6 +185,96 @@ def _coverage() -> Iterator[Metric]:
         "coverage",
         "Coverage",
         "Share of real traces with a synthetic one in their neighborhood.",
+    )
+
+
+def _tests() -> Iterator[Metric]:
+    """Whether both populations could come from one law."""
+    group = "two-sample tests"
+    yield Metric(
+        key="mmd2",
+        label="Maximum mean discrepancy, squared",
+        group=group,
+        unit="",
+        better="lower",
+        ideal=0.0,
+        meaning="Unbiased kernel distance of the features of traces; may fall below 0 by chance.",
+    )
+    yield _p_value("mmd", "mean discrepancy")
+    yield Metric(
+        key="classifier_auc",
+        label="Classifier AUC",
+        group=group,
+        unit="",
+        better="lower",
+        ideal=0.5,
+        meaning="Probability that a classifier ranks an unseen synthetic trace above an unseen "
+        "real one.",
+    )
+    yield Metric(
+        key="classifier_accuracy",
+        label="Classifier accuracy",
+        group=group,
+        unit="",
+        better="lower",
+        ideal=0.5,
+        meaning="Share of unseen traces recognized as synthetic or real, mean of both sides.",
+    )
+    yield _p_value("classifier", "classifier")
+
+
+def _p_value(test: str, name: str) -> Metric:
+    """The p-value of a test."""
+    return Metric(
+        key=f"{test}_p_value",
+        label=f"p-value, {name}",
+        group="two-sample tests",
+        unit="",
+        better="higher",
+        ideal=None,
+        meaning="Probability of a value as large by chance if both laws were equal; 1 / 500 at "
+        "least.",
+    )
+
+
+def _usefulness() -> Iterator[Metric]:
+    """Whether models made from synthetic traces work on real ones."""
+    for key, label, task in (
+        ("next_step", "Next-step error", "power from the ten samples before"),
+        ("energy", "Remaining-energy error", "the energy to come from the first 60 samples"),
+    ):
+        yield Metric(
+            key=f"tstr_{key}",
+            label=f"{label}, synthetic over real training",
+            group="usefulness",
+            unit="× real",
+            better="lower",
+            ideal=1.0,
+            meaning=f"Error on real traces in predicting {task}, trained on synthetic over "
+            "trained on real traces.",
+        )
+
+
+def _privacy() -> Iterator[Metric]:
+    """Whether synthetic traces lie too near to the real ones at hand."""
+    yield Metric(
+        key="nearest_ratio",
+        label="Distance to the nearest real trace",
+        group="privacy",
+        unit="× real",
+        better="target",
+        ideal=1.0,
+        meaning="Median distance of a synthetic trace to the nearest real one, over that among "
+        "real ones.",
+    )
+    yield Metric(
+        key="copied",
+        label="Exact copies",
+        group="privacy",
+        unit="",
+        better="lower",
+        ideal=0.0,
+        meaning="Share of synthetic traces whose features equal those of a real one.",
     )
 
 
