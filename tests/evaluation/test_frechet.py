@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import linalg
 
 from prisma_sbi.evaluation import (
+    GaussianFit,
     fit_gaussian,
     frechet_distance,
     gaussian_frechet_distance,
@@ -123,6 +124,62 @@ def test_frechet_continuous_near_singular():
     a = gaussian_from_covariance(np.zeros(40), covariance)
     b = gaussian_from_covariance(np.zeros(40), 4.0 * covariance)
     assert gaussian_frechet_distance(a, b) == pytest.approx(np.trace(covariance), rel=1e-9)
+
+
+def test_frechet_of_500_samples_with_singular_covariances_that_commute():
+    # One set of axes, variances over 12 decades, and directions that only one side or neither has.
+    generator = np.random.default_rng(9)
+    axes, _ = np.linalg.qr(generator.normal(size=(500, 500)))
+    sd_a, sd_b = 10.0 ** generator.uniform(-6.0, 0.0, size=(2, 500))
+    sd_a[:200], sd_b[100:300] = 0.0, 0.0
+    expected = np.sum((sd_a - sd_b) ** 2)
+    factors = [
+        GaussianFit(mean=np.zeros(500), factor=sd[sd > 0, None] * axes.T[sd > 0])
+        for sd in (sd_a, sd_b)
+    ]
+    assert gaussian_frechet_distance(*factors) == pytest.approx(expected, rel=1e-12)
+    # Through the covariance variances under 1e-16 of the largest are lost, not more.
+    rebuilt = [gaussian_from_covariance(fit.mean, fit.covariance) for fit in factors]
+    assert gaussian_frechet_distance(*rebuilt) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(("rank_a", "rank_b"), [(1, 1), (2, 5), (3, 7)])
+def test_frechet_of_singular_covariances_agrees_with_60_digits(rank_a, rank_b):
+    mpmath = pytest.importorskip("mpmath")
+    generator = np.random.default_rng(rank_a)
+    factor_a, factor_b = (
+        generator.normal(size=(rank, 40)) * np.logspace(0, -7, rank)[:, None]
+        for rank in (rank_a, rank_b)
+    )
+    with mpmath.workdps(60):
+        a, b = mpmath.matrix(factor_a.tolist()), mpmath.matrix(factor_b.tolist())
+        product = a * b.T
+        squares = mpmath.eigsy(product * product.T, eigvals_only=True)
+        trace = sum(x * x for x in a) + sum(x * x for x in b)
+        expected = float(trace - 2 * sum(mpmath.sqrt(abs(value)) for value in squares))
+    fits = [GaussianFit(mean=np.zeros(40), factor=factor) for factor in (factor_a, factor_b)]
+    assert gaussian_frechet_distance(*fits) == pytest.approx(expected, rel=1e-13)
+
+
+def sampling_bias(variances: np.ndarray, n_trips: int) -> float:
+    """Expected distance of two samples of one Gaussian with these variances, to first order."""
+    left, right = variances[:, None], variances[None, :]
+    spread = left * right * (1.0 + np.eye(len(variances))) / (left + right)
+    return float(2.0 * variances.sum() + spread.sum()) / n_trips
+
+
+@pytest.mark.parametrize("n_trips", [500, 1000])
+def test_frechet_between_two_draws_of_one_law_is_sampling_noise_over_n(n_trips):
+    variances = np.array([4.0, 1.0, 0.3, 0.01])
+    generator = np.random.default_rng(10)
+    found = []
+    for _ in range(300):
+        a, b = np.sqrt(variances) * generator.normal(size=(2, n_trips, 4))
+        found.append(frechet_distance(a, b))
+    error = np.std(found) / np.sqrt(len(found))
+    expected = sampling_bias(variances, n_trips)
+    assert error < 0.05 * expected
+    assert np.mean(found) == pytest.approx(expected, abs=3.5 * error)
 
 
 def test_frechet_fewer_trips_than_samples_agrees_with_a_jittered_fit():

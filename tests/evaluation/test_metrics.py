@@ -200,6 +200,22 @@ def test_values_of_the_published_keys_are_those_of_evaluate(real, other):
         assert full.values[key] == pytest.approx(getattr(plain, key), rel=1e-12)
 
 
+def test_a_perfect_synthesizer_reaches_half_the_floor_of_a_squared_distance():
+    """Sampling noise falls as 1 / n, or its root: halves have twice, or 1.41 times, as much."""
+    found = {name: [] for name in ("fid", "acf", "levels_w1", "energy_w1", "spectrum")}
+    for draw in range(12):
+        power_w = make_traces(600, seed=20 + draw, n_samples=30)
+        measured = measure_all(power_w[:300], power_w[300:], n_splits=5)
+        for name, multiples in found.items():
+            multiples.append(measured.values[f"{name}_x_floor"])
+    for name, multiples in found.items():
+        error = np.std(multiples) / np.sqrt(len(multiples))
+        ideal = METRICS[f"{name}_x_floor"].ideal
+        assert np.mean(multiples) == pytest.approx(ideal, abs=3.0 * error + 0.02)
+    assert METRICS["fid_x_floor"].ideal == 0.5
+    assert abs(np.mean(found["fid"]) - 1.0) > 0.3
+
+
 def test_floors_serve_other_populations_and_fit_only_theirs(real, other, measured):
     again = measure_all(real, other, floors=measured.floors, seed=0)
     assert again.values == measured.values
