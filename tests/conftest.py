@@ -1,6 +1,7 @@
 """Shared fixtures and settings of the test suite."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,13 @@ def reference_data() -> Path:
     folder = reference_folder()
     assert folder is not None
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser() -> str:
+    """Path of a Chromium; tests that open a page are skipped where there is none."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        pytest.skip(f"no browser to open the page in: none of {', '.join(names)} is installed")
+    return found

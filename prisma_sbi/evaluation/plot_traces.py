@@ -33,6 +33,7 @@ def plot_traces(
     n_traces: int = 6,
     seed: int = 0,
     label: str = "synthetic",
+    color: str = SYNTHETIC_COLORS[0],
 ) -> "matplotlib.figure.Figure":
     """Random real traces in the left column, random synthetic ones in the right.
 
@@ -48,8 +49,8 @@ def plot_traces(
         Rows of the figure, at least 1; fewer where a population has fewer traces.
     seed
         Of the choice.
-    label
-        Name of the synthetic population.
+    label, color
+        Name of the synthetic population, and the color of its traces.
 
     Returns
     -------
@@ -76,18 +77,18 @@ def plot_traces(
     time_s = _time_s(synthetic if real is None else real, other.shape[1])
     shown = np.concatenate(chosen)
     low, high = min(0.0, float(shown.min())), max(1.0, float(shown.max()))
-    colors = SYNTHETIC_COLORS[0] if real is None else REAL_COLOR, SYNTHETIC_COLORS[0]
+    colors = color if real is None else REAL_COLOR, color
     titles = ("", "") if real is None else ("real", plain(label))
     with figure_style():
         figure = new_figure(width_in=10.0, height_in=1.2 + 1.05 * n_rows)
         axes = figure.subplots(n_rows, 2, sharex=True, sharey=True, squeeze=False)
-        for column, (traces, color) in enumerate(zip(chosen, colors, strict=True)):
+        for column, (traces, shade) in enumerate(zip(chosen, colors, strict=True)):
             axes[0, column].set_title(titles[column])
             for spare in axes[len(traces) :, column]:
                 spare.remove()
             for axis, trace in zip(axes[:, column], traces, strict=False):
-                axis.fill_between(time_s, 0.0, trace, color=color, alpha=0.18, linewidth=0)
-                axis.plot(time_s, trace, color=color, linewidth=0.9)
+                axis.fill_between(time_s, 0.0, trace, color=shade, alpha=0.18, linewidth=0)
+                axis.plot(time_s, trace, color=shade, linewidth=0.9)
         axes[0, 0].locator_params(axis="y", nbins=3)
         axes[0, 0].set_xlim(time_s[0], time_s[-1])
         axes[0, 0].set_ylim(low * 1.05, high * 1.05)

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 import xarray as xr
 
 from prisma_sbi._errors import InputDataError
-from prisma_sbi.evaluation.plot_curves import BAND_NOTE, plot_mean_acf, plot_power_spectrum
+from prisma_sbi.evaluation.plot_curves import plot_mean_acf, plot_power_spectrum
 from prisma_sbi.evaluation.plot_places import ENDS, plot_places
+from prisma_sbi.evaluation.plot_style import synthetic_color
 from prisma_sbi.evaluation.plot_traces import plot_power_levels, plot_traces
 from prisma_sbi.evaluation.plot_tsne import plot_tsne
 from prisma_sbi.region import Region
@@ -26,7 +27,7 @@ def curve_plots(real: xr.Dataset | None, sets: Mapping[str, xr.Dataset]) -> list
             name="figure-acf",
             alt=f"Mean autocorrelation of power over the lag: {who}.",
             caption="How fast power forgets its past. Lines: mean over trips; "
-            f"{BAND_NOTE.replace(':', ' is the')}.",
+            "bands: 5th to 95th percentile over trips.",
             figure=plot_mean_acf(real, sets),
         ),
         Plot(
@@ -57,7 +58,14 @@ def trace_plots(
             name=f"figure-traces-{number}",
             alt=f"Random traces of power over time: {_who(real, {name: traces})}.",
             caption=f"{beside}Chosen at random and sorted by energy.",
-            figure=plot_traces(real, traces, n_traces=N_EXAMPLES, seed=seed, label=name),
+            figure=plot_traces(
+                real,
+                traces,
+                n_traces=N_EXAMPLES,
+                seed=seed,
+                label=name,
+                color=synthetic_color(number - 1),
+            ),
         )
         for number, (name, traces) in enumerate(sets.items(), start=1)
     ]

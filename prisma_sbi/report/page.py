@@ -75,7 +75,7 @@ def page(*, title: str, lead: str, label: Label, sections: list[Section]) -> str
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="generator", content=GENERATOR),
         tag("link", rel="icon", href="data:,"),
-        tag("title", f"{title} ({label.name})"),
+        tag("title", f"{label.name.capitalize()}: {title}"),
         tag("style", Markup(style)),
     )
     links: list[Child] = [tag("a", each.title, href=f"#{each.name}") for each in shown]

@@ -21,13 +21,10 @@ def data_section(sets: Sequence[SyntheticSet], *, real: xr.Dataset | None = None
     }
     if real is not None:
         named = {"real": real, **named}
-    counts: dict[str, Child] = {
-        f"traces of {name}": f"{traces.sizes['trip']:,}" for name, traces in named.items()
-    }
     return Section(
         name="data",
         title="Data",
-        children=(facts({**counts, **shared}), contents_table(named)),
+        children=(facts(shared), contents_table(named)),
     )
 
 
@@ -51,14 +48,6 @@ def _promise(each: SyntheticSet) -> Markup:
         return tag("article", tag("h3", each.name), tag("p", reason))
     pairs = guarantee_facts(each.release)
     statement = each.statement.split(" Warning: ")[0]
-    measured = [
-        (
-            " × ".join(item["columns"]),
-            f"{item['stddev']:.3g}",
-            str(item["n_merged"]),
-        )
-        for item in each.release.get("measured", [])
-    ]
     return tag(
         "article",
         tag("h3", each.name),
@@ -67,11 +56,23 @@ def _promise(each: SyntheticSet) -> Markup:
         None if pairs else tag("p", "The record of the release is not beside the traces."),
         tag("h4", "Not covered"),
         items("ul", list(not_covered(each.release))),
-        table(
-            "Measured with noise", ["columns", "noise per cell (trips)", "times measured"], measured
-        )
-        if measured
-        else None,
+        _measured_table(each),
+    )
+
+
+def _measured_table(each: SyntheticSet) -> Markup | None:
+    """What the mechanism measured, folded away."""
+    rows: list[tuple[Child, ...]] = [
+        (" × ".join(item["columns"]), f"{item['stddev']:.3g}", str(item["n_merged"]))
+        for item in each.release.get("measured", [])
+    ]
+    if not rows:
+        return None
+    heads = ["columns", "noise per cell (trips)", "times measured"]
+    return tag(
+        "details",
+        tag("summary", f"What was measured, with how much noise ({len(rows)})"),
+        table(f"Measured marginals of {each.name}", heads, rows),
     )
 
 
@@ -86,9 +87,10 @@ def warnings_section(sentences: Sequence[str]) -> Section:
 def repeat_section(command: str, sets: Sequence[SyntheticSet]) -> Section:
     """The command and the versions."""
     made_with: dict[str, Child] = {}
-    for each in sets:
-        for name, value in each.release.get("versions", {}).items():
-            made_with[f"{name} ({each.name})"] = str(value)
+    libraries = dict.fromkeys(name for each in sets for name in each.release.get("versions", {}))
+    for name in libraries:
+        versions = [str(each.release.get("versions", {}).get(name, "")) for each in sets]
+        made_with[name] = ", ".join(dict.fromkeys(filter(None, versions)))
     return Section(
         name="repeat",
         title="How to repeat",

@@ -16,13 +16,21 @@ _BETTER = {"lower": "lower is better", "higher": "higher is better", "target": "
 
 def table(caption: str, heads: Sequence[str], rows: Sequence[tuple[Child, ...]]) -> Markup:
     """A table in its own scrolling box; the first cell of each row is its heading."""
-    head = tag("tr", *(tag("th", each, scope="col") for each in heads))
-    body = [
-        tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in cells))
-        for first, *cells in rows
-    ]
-    content = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", *body))
+    body = tag("tbody", *map(_row, rows))
+    content = tag("table", tag("caption", caption), _head(heads), body)
     return scroll_box(content, caption, class_="table")
+
+
+def _head(heads: Sequence[str]) -> Markup:
+    """Headings of the columns; a nameless one is a plain cell."""
+    cells = (tag("th", each, scope="col") if each else tag("td") for each in heads)
+    return tag("thead", tag("tr", *cells))
+
+
+def _row(cells: tuple[Child, ...]) -> Markup:
+    """A heading and its values."""
+    first, *others = cells
+    return tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in others))
 
 
 def number(value: float, *, digits: int = 3) -> str:
@@ -34,8 +42,7 @@ def number(value: float, *, digits: int = 3) -> str:
     if value and not 1e-4 <= abs(value) < 1e6:
         return f"{value:.{digits - 1}e}".replace("-", "−")
     whole = math.floor(math.log10(abs(value))) + 1 if value else 1
-    decimals = max(0, digits - max(whole, 1)) if abs(value) >= 0.1 or not value else digits - whole
-    return f"{value:,.{decimals}f}".replace("-", "−")
+    return f"{value:,.{max(0, digits - whole)}f}".replace("-", "−")
 
 
 def contents_table(sets: Mapping[str, xr.Dataset]) -> Markup:
@@ -74,10 +81,11 @@ def _contents(traces: xr.Dataset, name: str) -> dict[str, str]:
     return dict(zip(_contents_names(), shown, strict=True))
 
 
-def metric_tables(measured: Mapping[str, Measured]) -> list[Markup]:
-    """A table per group of the registry: one row per metric, one column per set."""
+def metrics_table(measured: Mapping[str, Measured]) -> Markup:
+    """Every metric of the registry, group by group: one row per metric, one column per set."""
     groups = dict.fromkeys(metric.group for metric in METRICS.values())
-    found = []
+    heads = ["", "ideal", "real halves", *measured]
+    bodies = []
     for group in groups:
         members = [
             metric
@@ -93,9 +101,11 @@ def metric_tables(measured: Mapping[str, Measured]) -> list[Markup]:
             )
             for metric in members
         ]
-        heads = [f"metric of {group}", "ideal", "real halves", *measured]
-        found.append(table(group.capitalize(), heads, rows))
-    return found
+        name = tag("th", group.capitalize(), scope="rowgroup", colspan=len(heads), class_="group")
+        bodies.append(tag("tbody", tag("tr", name), *map(_row, rows)))
+    caption = "All metrics"
+    content = tag("table", tag("caption", caption), _head(heads), *bodies)
+    return scroll_box(content, caption, class_="table")
 
 
 def undefined_metrics(measured: Mapping[str, Measured]) -> list[str]:

@@ -22,7 +22,7 @@ from prisma_sbi.report.sections import (
     warnings_section,
 )
 from prisma_sbi.report.sets import SyntheticSet
-from prisma_sbi.report.tables import metric_tables, undefined_metrics
+from prisma_sbi.report.tables import metrics_table, undefined_metrics
 
 N_NEIGHBORS_MAP = 400
 """Traces of each set in the map of neighbors: enough for its shape, seconds to compute."""
@@ -94,8 +94,7 @@ def write_report(
     warnings = [*_warnings(sets), *undefined_metrics(measured), *uneven, *no_places, *no_neighbors]
     content = page(
         title="Synthetic power traces against recorded ones",
-        lead=f"{', '.join(named)}: how close to {real.sizes['trip']:,} recorded trips that no "
-        "synthesizer has seen.",
+        lead=f"{', '.join(named)}: how close to {real.sizes['trip']:,} held-out recorded trips.",
         label=PRIVATE,
         sections=[
             data_section(sets, real=real),
@@ -208,7 +207,7 @@ def _metrics_section(measured: Mapping[str, Measured]) -> Section:
         "with the plain value beneath. The ideal is what two sets of equal law and size reach."
     )
     return Section(
-        name="metrics", title="Metrics", children=(tag("p", explained), *metric_tables(measured))
+        name="metrics", title="Metrics", children=(tag("p", explained), metrics_table(measured))
     )
 
 
