@@ -30,7 +30,7 @@ def evaluate(
     traces: Annotated[
         list[Path],
         typer.Argument(
-            metavar="REAL SYNTHETIC...",
+            metavar="REAL SYNTHETIC",
             help="Real traces that were held out, then one or several synthetic sets. With "
             "--released synthetic sets alone.",
         ),

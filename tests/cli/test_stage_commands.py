@@ -1,13 +1,11 @@
-"""`prisma encode`, `prisma decode` and `prisma evaluate`."""
-
-import json
+"""`prisma encode` and `prisma decode`."""
 
 import numpy as np
 import pytest
 
 from prisma_sbi.encoding import load_fit
 from prisma_sbi.region import Constants, demo_region, save_region
-from prisma_sbi.telemetry import load_traces, save_traces
+from prisma_sbi.telemetry import load_traces
 from tests.cli.conftest import prisma, prisma_json, refusal
 
 
@@ -79,40 +77,6 @@ def test_encode_never_replaces_a_folder_of_other_files(city_folder, traces_path,
     arguments = ["encode", traces_path, "--region", city_folder, "-o", tmp_path]
     assert "something else" in refusal(*arguments, "--force")
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
-
-
-def test_evaluate_compares_and_keeps_scores(traces_path, synthetic_path, tmp_path):
-    out = tmp_path / "scores"
-    arguments = ["evaluate", traces_path, synthetic_path, traces_path, "-o", out, "--splits", 3]
-    found = prisma_json(*arguments)
-    assert list(found["modes"]) == ["synthetic", "traces"]
-    same = found["modes"]["traces"]
-    assert same["acf_x_floor"] == pytest.approx(0.0, abs=1e-6)
-    assert same["precision_raw"] == same["recall_raw"] == 1.0
-    assert found["modes"]["synthetic"]["acf_x_floor"] > 0.0
-    assert json.loads((out / "metrics.json").read_text()) == found
-
-    assert "--force" in refusal(*arguments)
-    shown = prisma(*arguments, "--force")
-    assert shown.exit_code == 0, shown.stderr
-    assert "synthetic" in shown.stdout
-    assert f"wrote {out}" in shown.stderr
-
-
-def test_evaluate_draws_on_request(traces_path, synthetic_path, city_folder, tmp_path):
-    out = tmp_path / "scores"
-    arguments = ["evaluate", traces_path, synthetic_path, "-o", out, "--splits", 2]
-    prisma_json(*arguments, "--figures", "--region", city_folder)
-    assert (out / "figures" / "mean_acf.png").is_file()
-    assert (out / "figures" / "places-synthetic.png").is_file()
-
-
-def test_evaluate_refuses(traces_path, synthetic_path, fleet, tmp_path):
-    assert "--region" in refusal("evaluate", traces_path, synthetic_path, "--figures")
-    assert "more than once" in refusal("evaluate", traces_path, synthetic_path, synthetic_path)
-    assert "nothing" in refusal("evaluate", traces_path, tmp_path / "missing.zarr")
-    short = save_traces(fleet.isel(time=slice(0, 100)), tmp_path / "short.zarr")
-    refusal("evaluate", traces_path, short)
 
 
 @pytest.mark.slow
