@@ -186,6 +186,8 @@ def measure_each(
     InputDataError, RegionMismatchError, ValueError
         As :func:`measure_all`.
     """
+    if not synthetic:
+        raise ValueError("Expected at least one synthetic population; got none. Pass one.")
     for traces in synthetic.values():
         require_comparable(real, traces)
     center_lat = _center_lat(real)
@@ -194,6 +196,7 @@ def measure_each(
         name: _side(traces, name=name or "synthetic", real=real_side, center_lat=center_lat)
         for name, traces in synthetic.items()
     }
+    real_side.prepare()
     n_steps = (0 if floors else n_splits) + len(others)
 
     def tell(done: int) -> None:

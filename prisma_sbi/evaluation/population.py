@@ -76,6 +76,11 @@ class Population:
         """All samples until the end of each trip, sorted."""
         return power_levels(self.power_w)
 
+    def prepare(self) -> None:
+        """Compute what belongs to each trip, once for all the parts that are taken from it."""
+        for name in _PER_TRIP:
+            getattr(self, name)
+
     def take(self, trips: np.ndarray) -> "Population":
         """Select the trips at these positions; what was computed of each trip is kept."""
         part = Population(

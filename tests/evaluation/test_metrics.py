@@ -2,6 +2,10 @@
 
 import json
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -334,6 +338,8 @@ def test_bad_input_is_refused(real, other):
         measure_all(real["power_w"].values[0], other["power_w"].values)
     with pytest.raises(ValueError, match="n_splits >= 1"):
         measure_all(real, other, n_splits=0)
+    with pytest.raises(ValueError, match="at least one synthetic population"):
+        measure_each(real, {})
     one = real.assign_attrs(region_fingerprint="a" * 16)
     with pytest.raises(RegionMismatchError, match="one region"):
         measure_all(one, other.assign_attrs(region_fingerprint="b" * 16))
@@ -343,3 +349,29 @@ def test_smallest_populations_have_defined_metrics():
     found = measure_all(make_traces(12, seed=0), make_traces(12, seed=1), n_splits=2)
     undefined = {key for key, value in found.values.items() if not math.isfinite(value)}
     assert undefined == {"start_end", "start_end_x_floor"}
+
+
+@pytest.mark.slow
+def test_all_metrics_of_full_size_take_less_than_a_minute():
+    """2,000 x 500 against 2,000 x 500 with 15 floors, in processor time of one thread.
+
+    In a process of its own, see the same test of ``evaluate``.
+    """
+    script = (
+        "import time\n"
+        "from prisma_sbi.evaluation import measure_all\n"
+        "from tests.evaluation.conftest import make_traces\n"
+        "a, b = (make_traces(2000, seed=seed, n_samples=500) for seed in (0, 1))\n"
+        "start = time.process_time()\n"
+        "measure_all(a, b)\n"
+        "print(time.process_time() - start)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+    )
+    assert float(done.stdout) < 40.0
