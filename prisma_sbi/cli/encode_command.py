@@ -73,11 +73,9 @@ def encode(
         typer.Option(help="Draws a chain.", min=1, show_default="what the method needs"),
     ] = None,
     rerun: Annotated[
-        int,
-        typer.Option(
-            help="With hmc: flagged trips to sample again by NUTS, up to a minute each.", min=0
-        ),
-    ] = 0,
+        bool,
+        typer.Option("--rerun", help="With hmc: flagged trips again by NUTS, up to a minute each."),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
     force: Force = False,
     as_json: Json = False,
@@ -159,7 +157,7 @@ def diagnose(
 
 
 def _settings(
-    method: Method, *, chains: int, draws: int | None, rerun: int, seed: int
+    method: Method, *, chains: int, draws: int | None, rerun: bool, seed: int
 ) -> EncodeSettings:
     """Options as settings of the method."""
     _validate.at_least(1, chains=chains)

@@ -29,7 +29,7 @@ from prisma_sbi.descriptors import (
     make_layout,
     table_from_draws,
 )
-from prisma_sbi.encoding import FitStatus, descriptor_table, load_fit
+from prisma_sbi.encoding import FitStatus, Method, descriptor_table, load_fit
 from prisma_sbi.pipeline.budget_book import BudgetBook, path_sources
 from prisma_sbi.privacy import (
     Mechanism,
@@ -144,6 +144,8 @@ def synthesize(
     fresh_output(output, force=force, mark=RELEASE)
     public = load_region(region)
     fitted = load_fit(fit)
+    if settings.mechanism != Mechanism.NONE:
+        _require_separate(fitted, Rows(rows))
     private = _private_table(public, fitted, Rows(rows))
     if settings.unit == PrivacyUnit.VEHICLE:
         private = _with_owners(private, _owners(fitted, traces))
@@ -180,6 +182,20 @@ def _settings(**options: Any) -> SynthesisSettings:
     if settings.mechanism != Mechanism.NONE:
         rho_from_epsilon_delta(settings.epsilon, settings.delta)
     return settings
+
+
+def _require_separate(fit: xr.DataTree, rows: Rows) -> None:
+    """Refuse fits in which one trip more or less may change the rows of the others."""
+    method = Method(fit.attrs.get("method", Method.MAP))
+    # The best point of a fit by chains comes from the search, which keeps trips apart.
+    if method.is_separate or (method == Method.HMC and rows == Rows.MAP):
+        return
+    others = ", ".join(item for item in Method if item.has_draws and item.is_separate)
+    raise ValueError(
+        f"Expected a fit in which the {rows} rows of a trip depend on that trip alone, as the "
+        f"guarantee requires; got one by {method}, where other trips change the last digits. "
+        f"Encode with --method {Method.MAP if rows == Rows.MAP else others}."
+    )
 
 
 def _private_table(region: Region, fit: xr.DataTree, rows: Rows) -> xr.Dataset:

@@ -76,3 +76,9 @@ def digest(*arrays: np.ndarray) -> str:
         state.update(f"{content.dtype}{content.shape}".encode())
         state.update(content.tobytes())
     return state.hexdigest()
+
+
+def trip_seeds(names: np.ndarray) -> np.ndarray:
+    """A seed ``(trip,)`` uint32 for each trip, from its name alone."""
+    digests = [hashlib.blake2b(str(name).encode(), digest_size=4).digest() for name in names]
+    return np.frombuffer(b"".join(digests), dtype=">u4").astype(np.uint32)

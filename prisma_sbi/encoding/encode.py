@@ -11,7 +11,7 @@ import xarray as xr
 
 from prisma_sbi._errors import InputDataError, RegionMismatchError
 from prisma_sbi.diagnostics.convergence import FitFlag
-from prisma_sbi.encoding.checkpoint import digest
+from prisma_sbi.encoding.checkpoint import digest, trip_seeds
 from prisma_sbi.encoding.fitting import Fitting, parameter_box
 from prisma_sbi.encoding.methods import EncodeSettings, Method
 from prisma_sbi.encoding.status import FitStatus
@@ -107,17 +107,18 @@ def encode(
     found: dict[str, np.ndarray] = {}
     if rows.size:
         fitted = profiles.take(rows)
+        seeds = trip_seeds(traces["trip"].values[rows])
         fitting = Fitting(
             region=region,
             model=model,
             settings=settings,
             roads=jax.tree.map(np.asarray, roads_from_profiles(fitted)),
             power_w=power_w[rows],
-            rows=rows,
+            seeds=seeds,
             chunk_size=chunk_size,
             checkpoint=None if checkpoint is None else Path(checkpoint),
             checkpoint_key={
-                "traces": digest(power_w[rows], fitted.length_m, rows),
+                "traces": digest(power_w[rows], fitted.length_m, seeds),
                 "region": region.fingerprint,
                 "settings": repr(settings),
                 "model": repr(describe_model(model))

@@ -1,6 +1,5 @@
 """All trips by one method: chunks, restarts and what each trip's fit came to."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from prisma_sbi.diagnostics.convergence import FitFlag, convergence
 from prisma_sbi.diagnostics.modes import has_two_modes
 from prisma_sbi.encoding.checkpoint import ChunkFolder, digest
 from prisma_sbi.encoding.chunks import (
-    choices_at,
     climb_chunk,
     hmc_chunk,
     laplace_chunk,
@@ -40,22 +38,24 @@ from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.inference.search import SearchSettings
 from prisma_sbi.inference.svi import SviSettings
 from prisma_sbi.models.likelihood import TraceLikelihood
-from prisma_sbi.models.posterior import TripPosterior
 from prisma_sbi.models.trip_data import TripData
 from prisma_sbi.models.trip_model import LOWEST_AGGRESSIVENESS, TripModel
-from prisma_sbi.models.vehicle_choice import GumbelVehicle
+from prisma_sbi.models.vehicle_choice import FixedVehicle, GumbelVehicle
 from prisma_sbi.region.constants import Constants
 from prisma_sbi.region.record import Region
 from prisma_sbi.region.representatives import representative_vehicles
 from prisma_sbi.simulator.driver import Road
 
 Columns = dict[str, np.ndarray]
+Solve = Callable[[np.ndarray], dict[str, jax.Array]]
+NOISE_PREFIX = "noise_"
+"""Sites of a likelihood's own parameters begin so."""
 _N_REPRESENTATIVES = 32
 _LEAST_LIKENESS = 0.3
 _LEAST_CELLS = 30.0
 _MOST_DIVERGING = 0.02
 _DOUBT = FitFlag.R_HAT | FitFlag.LOW_ESS
-_N_CORES = os.cpu_count() or 1
+_FEW = 4
 _LONGER = 3
 """How much longer the chains of the second pass are."""
 
@@ -84,8 +84,9 @@ class Fitting:
     roads
         One a trip.
     power_w : (trip, time)
-    rows : (trip,)
-        Positions among all trips; they make the keys of the draws.
+    seeds : (trip,) uint32
+        From the names of the trips; they make the keys of the draws. What a trip's draws are
+        must not depend on which other trips there are: a guarantee for single trips rests on it.
     chunk_size
         Trips per compiled call.
     checkpoint
@@ -101,7 +102,7 @@ class Fitting:
     settings: EncodeSettings
     roads: Road
     power_w: np.ndarray
-    rows: np.ndarray
+    seeds: np.ndarray
     chunk_size: int
     checkpoint: Path | None
     checkpoint_key: dict[str, str]
@@ -116,57 +117,43 @@ class Fitting:
         methods with draws ``point (trip, chain, draw, 2)``, ``vehicle (trip, chain, draw)``,
         ``vehicle_probability (trip, vehicle)``; and one number a trip under other names.
         """
-        alone = self.settings.method == Method.NUTS
-        found = self._one_by_one() if alone else self._in_chunks()
+        solve, candidates = self._solver()
+        found = self._mapped(solve, candidates)
         found["flags"] = self._flags(found)
         if self.settings.method == Method.HMC:
             self._sample_again(found)
         return found
 
-    def _in_chunks(self) -> Columns:
-        """Every method but plain NUTS."""
-        exact, candidates = self._exact()
-        solve = self._solver(exact)
+    def _mapped(self, solve: Solve, candidates: np.ndarray) -> Columns:
+        """Fits of all trips, chunk by chunk."""
         folder = None
         if self.checkpoint is not None:
             folder = ChunkFolder(self.checkpoint, self.checkpoint_key)
         found = map_trips(
             solve,
-            len(self.rows),
-            chunk_size=self.chunk_size,
+            len(self.seeds),
+            chunk_size=1 if self.settings.method == Method.NUTS else self.chunk_size,
             store=folder,
             progress=self.progress,
         )
-        return _named(dict(found), candidates, len(self.region.vehicles))
+        return _named(found, candidates, len(self.region.vehicles))
 
-    def _exact(self) -> tuple[TripModel, np.ndarray]:
-        """The model whose vehicles are enumerated, and which they are."""
-        relaxed = isinstance(self.model.choice, GumbelVehicle)
-        if self.settings.method == Method.SVI and relaxed:
-            return TripModel.of(
-                self.region, prior=self.model.prior, likelihood=self.model.likelihood
-            ).exact()
-        return self.model.exact()
-
-    def _solver(self, exact: TripModel) -> Callable[[np.ndarray], dict[str, jax.Array]]:
-        """From positions of trips to their fits."""
-        settings = self.settings
-        work: Any = settings.work
+    def _solver(self) -> tuple[Solve, np.ndarray]:
+        """From positions of trips to their fits, and the vehicles that were candidates."""
+        if self.settings.method == Method.NUTS:
+            return self._nuts_solver()
+        work, search = self._work()
+        exact, candidates = self._exact()
         box = parameter_box(self.region.constants)
-        key = jax.random.key(settings.seed)
-        narrow = isinstance(exact.likelihood, TraceLikelihood)
-        search = settings.search
-        if narrow and search == SearchSettings():
-            search = NARROW_SEARCH
-        if narrow and isinstance(work, (QuadratureFit, HmcFit)) and work.grid == GridSettings():
-            work = replace(work, grid=NARROW_GRID)
+        key = jax.random.key(self.settings.seed)
         few = self._representatives(exact)
+        narrow = isinstance(exact.likelihood, TraceLikelihood)
 
         def solve(rows: np.ndarray) -> dict[str, jax.Array]:
             road, power = self.trips(rows)
-            keys = jax.vmap(lambda row: jax.random.fold_in(key, row))(jnp.asarray(self.rows[rows]))
             if isinstance(work, SviSettings):
                 return svi_chunk(self.model, exact, road, power, key, box, work)
+            keys = self._keys(rows)
             found = search_chunk(exact, road, power, box, few, search)
             if narrow:
                 found = climb_chunk(exact, road, power, keys, found["best"], box)
@@ -179,7 +166,31 @@ class Fitting:
                 found |= laplace_chunk(*common, work)
             return found
 
-        return solve
+        return solve, candidates
+
+    def _work(self) -> tuple[Any, SearchSettings]:
+        """Work of the method and of the search; defaults are finer where maxima are narrow."""
+        work, search = self.settings.work, self.settings.search
+        if isinstance(self.model.likelihood, TraceLikelihood):
+            if search == SearchSettings():
+                search = NARROW_SEARCH
+            if isinstance(work, (QuadratureFit, HmcFit)) and work.grid == GridSettings():
+                work = replace(work, grid=NARROW_GRID)
+        return work, search
+
+    def _exact(self) -> tuple[TripModel, np.ndarray]:
+        """The model whose vehicles are enumerated, and which they are."""
+        relaxed = isinstance(self.model.choice, GumbelVehicle)
+        if self.settings.method == Method.SVI and relaxed:
+            return TripModel.of(
+                self.region, prior=self.model.prior, likelihood=self.model.likelihood
+            ).exact()
+        return self.model.exact()
+
+    def _keys(self, rows: np.ndarray) -> jax.Array:
+        """A key for each trip, its own whatever the others are."""
+        key = jax.random.key(self.settings.seed)
+        return jax.vmap(lambda seed: jax.random.fold_in(key, seed))(jnp.asarray(self.seeds[rows]))
 
     def trips(self, rows: np.ndarray) -> tuple[Road, jax.Array]:
         """Roads and traces of some trips."""
@@ -193,53 +204,51 @@ class Fitting:
             return jnp.arange(n_candidates)
         return jnp.asarray(representative_vehicles(self.region.vehicles, _N_REPRESENTATIVES))
 
-    def _one_by_one(self) -> Columns:
-        """Plain NumPyro, trip after trip."""
+    def _nuts_solver(self) -> tuple[Solve, np.ndarray]:
+        """Plain NumPyro: one trip at a time, under the model as it is."""
         sample = numpyro_nuts(self.model, self.settings.work)
-        key = jax.random.key(self.settings.seed)
-        parts: list[dict[str, Any]] = []
-        for position in range(len(self.rows)):
-            road, power = self.trips(np.asarray([position]))
-            trip = jax.tree.map(
-                lambda leaf: leaf[0],
-                TripData(road, self.model.likelihood.observe(power, self.model.constants)),
-            )
-            walk_key, choice_key = jax.random.split(
-                jax.random.fold_in(key, int(self.rows[position]))
-            )
+        n_vehicles = len(self.region.vehicles)
+        fixed = isinstance(self.model.choice, FixedVehicle)
+        candidates = self.model.exact()[1] if fixed else np.arange(n_vehicles)
+
+        def solve(rows: np.ndarray) -> dict[str, jax.Array]:
+            road, power = self.trips(rows)
+            observed = self.model.likelihood.observe(power, self.model.constants)
+            trip = jax.tree.map(lambda leaf: leaf[0], TripData(road, observed))
+            walk_key, choice_key = jax.random.split(self._keys(rows)[0])
             values, facts = sample(walk_key, trip)
             point = jnp.stack([values["aggressiveness"], values["detour"]], axis=-1)
-            part: dict[str, Any] = {
+            if fixed:
+                choice = jnp.zeros(point.shape[:-1], jnp.int32)
+                probability = jnp.ones(1)
+            elif isinstance(self.model.choice, GumbelVehicle):
+                choice = values["vehicle"].astype(jnp.int32)
+                probability = jnp.bincount(choice.ravel(), length=n_vehicles) / choice.size
+            else:
+                weights = values["vehicle_log_weight"]
+                gumbel = jax.random.gumbel(choice_key, weights.shape, weights.dtype)
+                choice = jnp.argmax(weights + gumbel, axis=-1)
+                probability = jnp.mean(jax.nn.softmax(weights, axis=-1), axis=(0, 1))
+            flat = point.reshape(-1, 2)
+            # No search ran: the draw nearest to the middle of all stands for the best.
+            offset = (flat - jnp.median(flat, axis=0)) / (jnp.std(flat, axis=0) + 1e-12)
+            found = {
                 "point": point,
+                "choice": choice,
+                "choice_probability": probability,
+                "best": flat[jnp.argmin(jnp.sum(offset**2, axis=-1))],
+                "best_choice": jnp.argmax(probability),
                 "acceptance": jnp.mean(facts["accept_prob"]),
                 "diverging": jnp.mean(facts["diverging"]),
+                **{name: values[name] for name in values if name.startswith(NOISE_PREFIX)},
             }
-            if isinstance(self.model.choice, GumbelVehicle):
-                vehicle = values["vehicle"].astype(jnp.int32)
-                counts = jnp.bincount(vehicle.ravel(), length=len(self.region.vehicles))
-                part |= {"choice": vehicle, "choice_probability": counts / vehicle.size}
-            else:
-                exact, _ = self.model.exact()
-                part |= choices_at(TripPosterior(exact, trip), choice_key, point)
-            parts.append(jax.tree.map(np.asarray, part))
-            if self.progress is not None:
-                self.progress(position + 1, len(self.rows))
-        found = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
-        candidates = np.arange(len(self.region.vehicles))
-        if not isinstance(self.model.choice, GumbelVehicle):
-            _, candidates = self.model.exact()
-        # No search ran: the draw nearest to the middle of all stands for the best.
-        flat = found["point"].reshape(len(parts), -1, 2)
-        scale = flat.std(axis=1, keepdims=True) + 1e-12
-        middle = np.median(flat, axis=1, keepdims=True)
-        nearest = np.argmin(np.sum(((flat - middle) / scale) ** 2, axis=-1), axis=1)
-        found["best"] = flat[np.arange(len(flat)), nearest]
-        found["best_choice"] = np.argmax(found["choice_probability"], axis=1)
-        return _named(found, candidates, len(self.region.vehicles))
+            return {name: jnp.asarray(value)[None] for name, value in found.items()}
+
+        return solve, candidates
 
     def _flags(self, found: Columns) -> np.ndarray:
         """Flags of all trips, from what the method says about itself."""
-        flags = np.zeros(len(self.rows), np.int32)
+        flags = np.zeros(len(self.seeds), np.int32)
         if "point" in found and self.settings.method in (Method.HMC, Method.NUTS):
             checked = convergence(_chains(found["point"]), ("aggressiveness", "detour"))
             flags |= checked.flags()
@@ -247,7 +256,7 @@ class Fitting:
             found["ess_tail"] = checked.ess_tail
         elif "point" in found:
             # Independent draws: chains agree by construction.
-            flat = found["point"].reshape(len(self.rows), -1, 2)
+            flat = found["point"].reshape(len(self.seeds), -1, 2)
             two_modes = has_two_modes(flat[..., 0]) | has_two_modes(flat[..., 1])
             flags[two_modes] |= FitFlag.TWO_MODES
         if "diverging" in found:
@@ -260,17 +269,21 @@ class Fitting:
 
     def _sample_again(self, found: Columns) -> None:
         """Sample flagged trips again, in place: finer and longer, then by NUTS."""
-        work: HmcFit = self.settings.work
+        work, _ = self._work()
         doubtful = np.flatnonzero(found["flags"] & _DOUBT)
         if work.second_pass and doubtful.size:
+            grid = work.grid
             finer = replace(
                 work,
-                grid=replace(work.grid, n_levels=12, n_split=2 * work.grid.n_split),
+                grid=replace(grid, n_levels=grid.n_levels + 4, n_split=2 * grid.n_split),
                 hmc=replace(work.hmc, n_draws=_LONGER * work.hmc.n_draws),
                 second_pass=False,
             )
-            self._replace(found, doubtful, self._part(doubtful, finer)._in_chunks())
-        doubtful = np.flatnonzero(found["flags"] & _DOUBT)[: work.rerun]
+            part = self._part(doubtful, finer)
+            self._replace(found, doubtful, part._mapped(*part._solver()))
+        if not work.rerun:
+            return
+        doubtful = np.flatnonzero(found["flags"] & _DOUBT)
         for done, row in enumerate(doubtful):
             self._replace(found, doubtful[done : done + 1], self._by_nuts(found, int(row)))
             if self.progress is not None:
@@ -286,9 +299,9 @@ class Fitting:
             settings=settings,
             roads=roads,
             power_w=self.power_w[chosen],
-            rows=self.rows[chosen],
-            # Few trips: chunks so small that every core has some.
-            chunk_size=min(self.chunk_size, max(2, -(-len(chosen) // (2 * _N_CORES)))),
+            seeds=self.seeds[chosen],
+            # Few trips: small chunks, so that every core has some; of one size, compiled once.
+            chunk_size=min(self.chunk_size, _FEW),
             checkpoint=folder,
             checkpoint_key={
                 **self.checkpoint_key,
@@ -308,7 +321,7 @@ class Fitting:
             exact,
             jax.tree.map(lambda leaf: leaf[0], road),
             power[0],
-            jax.random.fold_in(jax.random.key(self.settings.seed + 2), int(self.rows[row])),
+            jax.random.fold_in(jax.random.key(self.settings.seed + 2), self.seeds[row]),
             jnp.asarray(spread[:: max(1, len(spread) // 64)]),
             parameter_box(self.region.constants),
             replace(work.nuts, n_chains=work.hmc.n_chains),

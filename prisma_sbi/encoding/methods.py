@@ -34,6 +34,16 @@ class Method(StrEnum):
         """Whether the result is a sample, not a point."""
         return self not in (Method.MAP, Method.SVI)
 
+    @property
+    def is_separate(self) -> bool:
+        """Whether a trip gets the same result, bit for bit, whatever trips are fitted with it.
+
+        A guarantee for single trips takes this for granted. It holds in runs of more trips than
+        a chunk, which is compiled for its number of trips. Chains in lockstep add in another
+        order beside other trips, and the published descent shares its noise among them.
+        """
+        return self not in (Method.HMC, Method.SVI)
+
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceFit:
@@ -89,8 +99,8 @@ class HmcFit:
         Sample trips whose chains disagree or are too short again, all at once, from a finer
         grid and with longer chains, of which as many draws are kept.
     rerun
-        Largest number of trips flagged after that to sample by BlackJAX NUTS, one after the
-        other; such a trip takes up to a minute.
+        Sample trips that are still flagged after that by BlackJAX NUTS, one after the other; such
+        a trip takes up to a minute.
     nuts
         Settings of that.
     """
@@ -98,11 +108,8 @@ class HmcFit:
     grid: GridSettings = GridSettings()
     hmc: HmcSettings = HmcSettings()
     second_pass: bool = True
-    rerun: int = 0
+    rerun: bool = False
     nuts: NutsSettings = NutsSettings()
-
-    def __post_init__(self) -> None:
-        _validate.at_least(0, rerun=self.rerun)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +125,7 @@ class EncodeSettings:
     search
         The global search that every method but ``svi`` and ``nuts`` starts from.
     seed
-        Of all draws; a trip's draws depend on it and on the trip's position.
+        Of all draws; a trip's draws depend on it and on the trip's name.
     """
 
     method: str = Method.MAP

@@ -10,6 +10,7 @@ import numpyro.distributions as dist
 import xarray as xr
 
 from prisma_sbi.diagnostics.convergence import FitFlag
+from prisma_sbi.encoding.fitting import NOISE_PREFIX
 from prisma_sbi.encoding.methods import EncodeSettings
 from prisma_sbi.encoding.status import FitStatus
 from prisma_sbi.models.trip_model import (
@@ -66,12 +67,14 @@ def fit_tree(
         )
         for name, values in zip(_NAMES, (point[..., 0], point[..., 1], vehicle), strict=True)
     }
+    noise = [name for name in found if name.startswith(NOISE_PREFIX)]
+    sampled |= {name: (dims, np.moveaxis(everywhere(found[name]), 0, -1)) for name in noise}
     stats: dict[str, Any] = {
         "best_aggressiveness": ("trip", everywhere(best[:, 0])),
         "best_detour": ("trip", everywhere(best[:, 1])),
         "best_vehicle": ("trip", everywhere(best_vehicle)),
     }
-    numbers = [name for name in found if name not in _SHAPED]
+    numbers = [name for name in found if name not in (*_SHAPED, *noise)]
     for name in numbers or ["loss"]:
         values = found.get(name, np.zeros(0, np.float32))
         stats[name] = ("trip", everywhere(np.asarray(values, np.float64)))

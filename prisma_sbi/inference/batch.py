@@ -1,8 +1,10 @@
 """Many trips: in chunks of one size, compiled once, on all cores."""
 
 import os
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -58,11 +60,16 @@ def map_trips(
     def rows_from(start: int) -> np.ndarray:
         return np.minimum(np.arange(start, start + chunk_size), n_trips - 1)
 
+    # The first call traces and compiles, and NumPyro's handlers are not made for two threads.
+    compiling, compiled = threading.Lock(), threading.Event()
+
     def solve_chunk(start: int) -> dict[str, np.ndarray]:
         kept = store.get(start) if store is not None else None
         if kept is not None:
             return kept
-        found = {name: np.asarray(array) for name, array in solve(rows_from(start)).items()}
+        with nullcontext() if compiled.is_set() else compiling:
+            found = {name: np.asarray(array) for name, array in solve(rows_from(start)).items()}
+        compiled.set()
         if store is not None:
             store.put(start, found)
         return found

@@ -157,11 +157,13 @@ def posterior_fit(city, fleet, n_draws):
         "vehicle": (dims, rng.integers(len(city.vehicles), size=shape)),
     }
     status = np.where(np.arange(n_trips) == 3, FitStatus.NOT_ROUTED, FitStatus.OK)
+    names = ("aggressiveness", "detour", "vehicle")
+    best = {f"best_{name}": ("trip", posterior[name][1][0, 0]) for name in names}
     ends = ["start_lat", "start_lon", "end_lat", "end_lon"]
     tree = xr.DataTree.from_dict(
         {
             "posterior": xr.Dataset(posterior, coords={"trip": fleet["trip"]}),
-            "sample_stats": xr.Dataset({"status": ("trip", status)}),
+            "sample_stats": xr.Dataset({"status": ("trip", status)} | best),
             "constant_data": fleet[ends],
         }
     )
@@ -183,6 +185,29 @@ def test_posterior_rows_weigh_one_trip(city, city_folder, fleet, tmp_path):
     line = refusal("synthesize", fit, "-o", tmp_path / "other", *options)
     assert "several posterior draws" in line
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "rows", "refused"),
+    [
+        ("hmc", "posterior", True),
+        ("svi", "map", True),
+        ("hmc", "map", False),
+        ("quadrature", "posterior", False),
+    ],
+)
+def test_rows_that_lean_on_other_trips_get_no_guarantee(
+    city, city_folder, fleet, method, rows, refused, tmp_path
+):
+    tree = posterior_fit(city, fleet, 5)
+    tree.attrs |= {"method": method, "format_version": 2}
+    fit, out = save_fit(tree, tmp_path / "fit.zarr"), tmp_path / "release"
+    options = ["--region", city_folder, "--mechanism", "independent", "--rows", rows]
+    if refused:
+        assert "that trip alone" in refusal("synthesize", fit, "-o", out, *options)
+        assert not out.exists()
+    else:
+        assert prisma_json("synthesize", fit, "-o", out, *options)["n_rows"]
 
 
 def test_vehicles_are_named_by_the_traces(city, city_folder, fleet, tmp_path):
