@@ -1,5 +1,6 @@
 """Both pages: sound HTML, everything that belongs there, and nothing private on a released one."""
 
+import importlib
 import inspect
 import json
 import math
@@ -8,12 +9,14 @@ import shutil
 import subprocess
 import sys
 from html import escape
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
 
+from prisma_sbi import evaluation
 from prisma_sbi._errors import GuaranteeError, InputDataError
 from prisma_sbi.evaluation.metrics import METRICS
 from prisma_sbi.report import (
@@ -293,3 +296,28 @@ def test_report_without_matplotlib_says_what_to_install(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "page.html").exists()
+
+
+def test_documentation_names_what_there_is():
+    text = (Path(__file__).parents[2] / "docs" / "report.md").read_text("utf-8")
+    folder = Path(evaluation.__file__).parent
+    modules = [
+        importlib.import_module(f"prisma_sbi.evaluation.{path.stem}")
+        for path in folder.glob("plot_*.py")
+    ]
+    named = set(re.findall(r"`(plot_\w+)`", text))
+    assert len(named) == 9
+    assert all(any(hasattr(module, name) for module in modules) for name in named)
+
+
+@pytest.mark.slow
+def test_documentation_runs(real, tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs" / "report.md").read_text("utf-8")
+    (code,) = re.findall("```python\n(.*?)```", text, flags=re.DOTALL)
+    made = make_set("a", seed=2)
+    save_traces(made.traces, tmp_path / "run" / "synthetic-epsilon=0.5.zarr")
+    save_traces(real, tmp_path / "run" / "real.zarr")
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
+    assert is_report(tmp_path / "out" / "private.html")
+    assert is_report(tmp_path / "out" / "released.html")
