@@ -72,11 +72,17 @@ def complaints(done: subprocess.CompletedProcess[str]) -> list[str]:
     return [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
-def look(browser: str, scratch: Path, content: str, scheme: str) -> dict[int, dict[str, Any]]:
+def look(
+    browser: str,
+    scratch: Path,
+    content: str,
+    scheme: str,
+    *,
+    widths: tuple[int, ...] = (*PHONES, DESK),
+) -> dict[int, dict[str, Any]]:
     """What a page is like at each width."""
     policy = re.search(r'<meta http-equiv="Content-Security-Policy"[^>]*>', content)
     inside = content.replace(policy.group(0), "") if policy else content
-    widths = (*PHONES, DESK)
     frames = "".join(
         f'<iframe style="border:0;width:{width}px;height:900px" srcdoc="{escape(inside)}"></iframe>'
         for width in widths
@@ -162,6 +168,18 @@ def test_browser_shows_the_page_without_a_complaint(browser, released_page, tmp_
     dark, bright = sum(counts[:48]), sum(counts[200:])
     assert dark > 0.8 * 375 * 900
     assert 0 < bright < 0.15 * 375 * 900
+
+
+def test_print_has_light_paper_and_no_box_that_scrolls(browser, private_page, tmp_path):
+    """The style for paper, shown in a frame as wide as a page, in a browser that is dark."""
+    content = private_page.read_text("utf-8")
+    assert content.count("@media print {") == 1
+    printed = content.replace("@media print {", "@media all {")
+    found = look(browser, tmp_path, printed, DARK, widths=(700,))[700]
+    assert found["needed"] <= 700
+    assert found["scrolling"] == 0
+    assert luminance(found["paper"]) == 1.0
+    assert contrast(found["paper"], found["ink"]) > 12.0
 
 
 def test_a_page_that_is_wrong_is_found_out(browser, released_page, tmp_path):
