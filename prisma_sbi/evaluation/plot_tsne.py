@@ -79,8 +79,8 @@ def tsne_map(
         for name, traces in populations.items()
     }
     components = _principal_components(np.concatenate(list(chosen.values())))
-    manifold = optional_import("sklearn.manifold", extra="geo")
-    limits = optional_import("threadpoolctl", extra="geo").threadpool_limits
+    manifold = optional_import("sklearn.manifold", extra="plots")
+    limits = optional_import("threadpoolctl", extra="plots").threadpool_limits
     with limits(1):  # sums over threads come in any order, and the map amplifies rounding
         places = manifold.TSNE(
             perplexity=min(perplexity, (len(components) - 1) / 3.0),
