@@ -28,7 +28,9 @@ from prisma_sbi.evaluation.marginals import (
 from prisma_sbi.evaluation.metrics import Measured, measure_all, measure_each
 from prisma_sbi.evaluation.mmd import MmdTest, mmd_test
 from prisma_sbi.evaluation.nearness import Interval, Nearness, nearness
+from prisma_sbi.evaluation.plot_budget import plot_loss_budget
 from prisma_sbi.evaluation.plot_curves import plot_mean_acf, plot_power_spectrum
+from prisma_sbi.evaluation.plot_epsilon import plot_epsilon_curve
 from prisma_sbi.evaluation.plot_places import plot_places
 from prisma_sbi.evaluation.plot_posterior import (
     plot_convergence,
@@ -36,8 +38,10 @@ from prisma_sbi.evaluation.plot_posterior import (
     plot_trace_bands,
 )
 from prisma_sbi.evaluation.plot_recovery import plot_recovery
+from prisma_sbi.evaluation.plot_scores import plot_scores
 from prisma_sbi.evaluation.plot_style import save_figures
 from prisma_sbi.evaluation.plot_traces import plot_power_levels, plot_traces
+from prisma_sbi.evaluation.plot_tsne import plot_tsne, tsne_map
 from prisma_sbi.evaluation.pooled import Pooled, pool
 from prisma_sbi.evaluation.population import Population, amplitude_scale_w
 from prisma_sbi.evaluation.precision_recall import (
@@ -127,14 +131,18 @@ __all__ = [
     "next_step_task",
     "periodogram",
     "plot_convergence",
+    "plot_epsilon_curve",
+    "plot_loss_budget",
     "plot_mean_acf",
     "plot_places",
     "plot_posterior_widths",
     "plot_power_levels",
     "plot_power_spectrum",
     "plot_recovery",
+    "plot_scores",
     "plot_trace_bands",
     "plot_traces",
+    "plot_tsne",
     "pool",
     "power_levels",
     "precision_recall",
@@ -148,6 +156,7 @@ __all__ = [
     "transfer_ratio",
     "trip_floors",
     "trip_scores",
+    "tsne_map",
     "wasserstein",
     "workload_error",
 ]
