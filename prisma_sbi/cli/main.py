@@ -10,6 +10,7 @@ from prisma_sbi.cli import (
     encode_command,
     evaluate_command,
     region_commands,
+    reproduce_command,
     run_commands,
     stage_commands,
     synthesize_command,
@@ -32,6 +33,9 @@ app.command(rich_help_panel=WHOLE, epilog="Example: prisma demo -o out/demo")(ru
 app.command(
     rich_help_panel=WHOLE, epilog="Example: prisma run examples/ann_arbor.toml -o out/ann_arbor"
 )(run_commands.run)
+app.command(rich_help_panel=WHOLE, epilog="Example: prisma reproduce table2 -o out/table2")(
+    reproduce_command.reproduce
+)
 app.add_typer(region_commands.app, name="region", rich_help_panel=INPUTS)
 app.add_typer(telemetry_commands.app, name="telemetry", rich_help_panel=INPUTS)
 app.command(
