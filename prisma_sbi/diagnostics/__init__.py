@@ -1,6 +1,46 @@
-"""Diagnostics: whether draws can be trusted, trip by trip."""
+"""Diagnostics: whether draws can be trusted, and what they reveal; arrays in, numbers out."""
 
 from prisma_sbi.diagnostics.convergence import Convergence, FitFlag, convergence, flag_counts
 from prisma_sbi.diagnostics.modes import has_two_modes
+from prisma_sbi.diagnostics.probabilities import (
+    BrierScore,
+    ProbabilityTest,
+    brier_score,
+    discrete_pit,
+    log_scores,
+    probability_test,
+    reliability_table,
+)
+from prisma_sbi.diagnostics.ranks import (
+    Envelope,
+    Uniformity,
+    chi_square,
+    coverage_table,
+    ecdf_envelope,
+    rank_pit,
+    uniformity,
+)
+from prisma_sbi.diagnostics.tarp import tarp
 
-__all__ = ["Convergence", "FitFlag", "convergence", "flag_counts", "has_two_modes"]
+__all__ = [
+    "BrierScore",
+    "Convergence",
+    "Envelope",
+    "FitFlag",
+    "ProbabilityTest",
+    "Uniformity",
+    "brier_score",
+    "chi_square",
+    "convergence",
+    "coverage_table",
+    "discrete_pit",
+    "ecdf_envelope",
+    "flag_counts",
+    "has_two_modes",
+    "log_scores",
+    "probability_test",
+    "rank_pit",
+    "reliability_table",
+    "tarp",
+    "uniformity",
+]

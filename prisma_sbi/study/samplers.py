@@ -1,0 +1,236 @@
+"""Ways to get draws from the posteriors of simulated trips."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float
+
+from prisma_sbi import _validate
+from prisma_sbi.diagnostics.convergence import FitFlag
+from prisma_sbi.encoding.fitting import Fitting, parameter_box
+from prisma_sbi.encoding.methods import EncodeSettings, Method
+from prisma_sbi.inference.batch import map_trips
+from prisma_sbi.inference.box import Box
+from prisma_sbi.inference.quadrature import GridSettings, integrate
+from prisma_sbi.models.posterior import TripPosterior
+from prisma_sbi.models.trip_data import TripData
+from prisma_sbi.models.trip_model import TripModel
+from prisma_sbi.region.record import Region
+from prisma_sbi.simulator.driver import Road
+from prisma_sbi.study.population import PopulationSettings, populate, systematic
+from prisma_sbi.study.simulations import Simulations
+
+Progress = Callable[[int, int], None]
+_HEAT, _N_FIRST = 8.0, 128
+_LEAST_EFFECTIVE = 30.0
+"""Fewer effective proposals than this are no sample."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Draws:
+    """Draws from the posteriors of many trips.
+
+    Attributes
+    ----------
+    point : (trip, draw, 2)
+        Aggressiveness and detour.
+    vehicle : (trip, draw) int
+        Positions in the pool.
+    vehicle_probability : (trip, vehicle)
+        Posterior probabilities.
+    log_evidence : (trip,)
+        Of the data; NaN if the method does not know it.
+    flags : (trip,) int
+        :class:`~prisma_sbi.diagnostics.FitFlag` values.
+    """
+
+    point: np.ndarray
+    vehicle: np.ndarray
+    vehicle_probability: np.ndarray
+    log_evidence: np.ndarray
+    flags: np.ndarray
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """From simulated trips to draws from their posteriors; what calibration is about."""
+
+    def __call__(
+        self, region: Region, simulations: Simulations, progress: Progress | None
+    ) -> Draws:
+        """Draw; the key is the sampler's own."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridSampler:
+    """Quadrature from coarse to random: the adaptive grid, then weighed points around it.
+
+    No search for the maximum comes first, as in :func:`~prisma_sbi.encoding.encode`. The grid
+    finds where the posterior lies; what its cells are too coarse for, ridges that are narrow
+    and oblique, is left to importance sampling (:func:`~prisma_sbi.study.populate`), which has
+    no resolution. A maximum that the grid has overlooked stays so; calibration will show it.
+
+    Attributes
+    ----------
+    grid
+        How finely the plane is divided.
+    population
+        Work of the importance sampling.
+    n_draws
+        Draws a trip.
+    seed
+        Of the draws.
+    chunk_size
+        Trips per compiled call.
+    """
+
+    grid: GridSettings = GridSettings(n_levels=3, heat=64.0)
+    population: PopulationSettings = PopulationSettings()
+    n_draws: int = 200
+    seed: int = 0
+    chunk_size: int = 16
+
+    def __post_init__(self) -> None:
+        _validate.at_least(1, n_draws=self.n_draws, chunk_size=self.chunk_size)
+
+    def __call__(
+        self, region: Region, simulations: Simulations, progress: Progress | None
+    ) -> Draws:
+        """Integrate every posterior, and draw."""
+        exact, candidates = simulations.model.exact()
+        box = parameter_box(region.constants)
+        key = jax.random.key(self.seed)
+
+        def solve(rows: np.ndarray) -> dict[str, jax.Array]:
+            road, data = simulations.trips(rows)
+            keys = jax.vmap(lambda row: jax.random.fold_in(key, row))(jnp.asarray(rows))
+            return _populated_chunk(exact, road, data, keys, box, self)
+
+        found = map_trips(solve, len(simulations), chunk_size=self.chunk_size, progress=progress)
+        probability = np.zeros((len(simulations), len(region.vehicles)), np.float32)
+        probability[:, candidates] = found["choice_probability"]
+        few = found["n_effective"] < _LEAST_EFFECTIVE
+        return Draws(
+            point=found["point"],
+            vehicle=candidates[found["choice"]],
+            vehicle_probability=probability,
+            log_evidence=found["log_evidence"],
+            flags=np.where(few, FitFlag.LOW_ESS, 0).astype(np.int32),
+        )
+
+
+@eqx.filter_jit
+def _populated_chunk(
+    model: TripModel,
+    road: Road,
+    data: Float[Array, "trip data"],
+    keys: jax.Array,
+    box: Box,
+    settings: GridSampler,
+) -> dict[str, Array]:
+    """Draws of a chunk of trips."""
+    middle = 0.5 * (box.lower + box.upper)
+
+    def one(given):
+        trip, key = given
+        posterior = TripPosterior(model, trip)
+        grid = integrate(posterior, box, middle, settings.grid)
+        first_key, walk_key, draw_key = jax.random.split(key, 3)
+        # Flattened, so that cells count whose value at the center is too low by chance.
+        log_area = jnp.sum(jnp.log(2.0 * grid.half_width), axis=-1)
+        log_flat = (jnp.log(grid.mass) - log_area) / _HEAT + log_area
+        cell = systematic(first_key, jax.nn.softmax(log_flat), _N_FIRST)
+        inner = jax.random.uniform(first_key, (_N_FIRST, 2), log_flat.dtype, -1.0, 1.0)
+        first = box.outside(box.unfold(grid.center[cell] + inner * grid.half_width[cell]))
+
+        def log_weights(position):
+            return posterior.log_weights(box.inside(position)) + box.log_jacobian(position)
+
+        found = populate(
+            walk_key,
+            log_weights,
+            first,
+            jnp.full(_N_FIRST, 1.0 / _N_FIRST, first.dtype),
+            settings.population,
+        )
+        position, choice = found.sample(draw_key, settings.n_draws)
+        return {
+            "point": box.inside(position),
+            "choice": choice,
+            "choice_probability": found.choice_probability(),
+            "log_evidence": found.log_evidence,
+            "n_effective": found.n_effective,
+        }
+
+    trips = TripData(road, model.likelihood.observe(data, model.constants))
+    return lax.map(one, (trips, keys))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeSampler:
+    """A method of :func:`~prisma_sbi.encoding.encode`, with its search and second passes.
+
+    Attributes
+    ----------
+    settings
+        Method and work; one with draws.
+    n_draws
+        Draws kept a trip, evenly spaced along each chain, so that those of chains are nearly
+        independent.
+    chunk_size
+        Trips per compiled call.
+    """
+
+    settings: EncodeSettings
+    n_draws: int = 200
+    chunk_size: int = 16
+
+    def __post_init__(self) -> None:
+        if not Method(self.settings.method).has_draws:
+            raise ValueError(
+                "Expected a method that gives draws; got "
+                f"{str(self.settings.method)!r}. Take quadrature, hmc, laplace or nuts."
+            )
+
+    def __call__(
+        self, region: Region, simulations: Simulations, progress: Progress | None
+    ) -> Draws:
+        """Fit every trip as encode does."""
+        n = len(simulations)
+        road, _ = simulations.trips(np.arange(n))
+        found = Fitting(
+            region=region,
+            model=simulations.model,
+            settings=self.settings,
+            roads=jax.tree.map(np.asarray, road),
+            power_w=simulations.data,
+            seeds=np.arange(n, dtype=np.uint32),
+            chunk_size=self.chunk_size,
+            checkpoint=None,
+            checkpoint_key={},
+            progress=progress,
+        ).run()
+        n_chains, n_found = found["vehicle"].shape[1:]
+        wanted = max(1, min(n_found, self.n_draws // n_chains))
+        kept = np.linspace(0, n_found - 1, wanted).astype(int)
+        return Draws(
+            point=found["point"][:, :, kept].reshape(n, -1, 2),
+            vehicle=found["vehicle"][:, :, kept].reshape(n, -1),
+            vehicle_probability=found["vehicle_probability"],
+            log_evidence=found.get("log_evidence", np.full(n, np.nan)),
+            flags=found["flags"],
+        )
+
+
+def named_sampler(method: str, *, seed: int = 0) -> Any:
+    """The sampler of a name: ``grid``, or a method of encode."""
+    if method == "grid":
+        return GridSampler(seed=seed)
+    return EncodeSampler(settings=EncodeSettings(method=method, seed=seed))

@@ -1,0 +1,42 @@
+"""A small city, one road of it, and models whose posteriors take no time."""
+
+from functools import cache
+
+import numpy as np
+
+from prisma_sbi.inference import GridSettings
+from prisma_sbi.models import TraceLikelihood, TripModel
+from prisma_sbi.region import Region, RoadProfiles, demo_region
+from prisma_sbi.region.routing import route_profiles
+from prisma_sbi.simulator import simulate_fleet
+from prisma_sbi.study import GridSampler
+from prisma_sbi.study.population import PopulationSettings
+
+LAW = TraceLikelihood(floor_w=3_000.0, share=0.5)
+QUICK = GridSampler(
+    grid=GridSettings(grid_shape=(10, 10), n_levels=2, heat=64.0),
+    population=PopulationSettings(n_rounds=4, n_points=64, n_kernels=32),
+    n_draws=60,
+    chunk_size=8,
+)
+
+
+@cache
+def city() -> Region:
+    return demo_region()
+
+
+@cache
+def routes(n: int = 3) -> RoadProfiles:
+    """Roads of a few trips."""
+    fleet = simulate_fleet(city(), n, seed=2)
+    ends = ("start_lat", "start_lon", "end_lat", "end_lon")
+    return route_profiles(city(), *(fleet[name].values for name in ends))
+
+
+def one_road() -> RoadProfiles:
+    return routes().take(np.asarray([0]))
+
+
+def model(likelihood=LAW, **parts) -> TripModel:
+    return TripModel.of(city(), likelihood=likelihood, **parts)
