@@ -1,12 +1,13 @@
 """Posteriors of many trips: rate, convergence, agreement between methods, and rivals.
 
-    python benchmarks/posteriors.py [RUN_FOLDER] [--trips 100] [--nuts-trips 5] [--rival-trips 3]
-        [--large 10000]
+    python benchmarks/posteriors.py [RUN_FOLDER] [--trips 100] [--tree-trips 100]
+        [--nuts-trips 5] [--rival-trips 3] [--large 10000]
 
 RUN_FOLDER is the folder of a `prisma run`, whose region and training trips are used; without it
 a simulated fleet in the embedded city. Everything is measured in one process; compile time is
-reported apart. Rivals see a few trips each, and the slow samplers run 4 x (300 + 300)
-transitions, not the 4 x (500 + 500) of their defaults. The output is markdown.
+reported apart. Trees are BlackJAX NUTS on the map of each trip's grid: no part of this package but
+that map stands between them and the density. Rivals see a few trips each, and the slow samplers
+run 4 x (300 + 300) transitions, not the 4 x (500 + 500) of their defaults. The output is markdown.
 """
 
 import argparse
@@ -26,7 +27,7 @@ from encoder import Trips, read_trips
 from scipy.optimize import differential_evolution
 
 from prisma_sbi.diagnostics import convergence
-from prisma_sbi.encoding import EncodeSettings, QuadratureFit, encode
+from prisma_sbi.encoding import EncodeSettings, HmcFit, QuadratureFit, encode
 from prisma_sbi.inference import Box
 from prisma_sbi.inference.nuts import NutsSettings, numpyro_nuts, plane_nuts
 from prisma_sbi.inference.svi import SviSettings, svi_map
@@ -141,34 +142,59 @@ def methods(fits: dict[str, Fitted]) -> list[tuple]:
     return rows
 
 
-def agreement(label: str, exact: Fitted, chains: Fitted, rows: np.ndarray) -> list[tuple]:
-    """Differences of two fits of the same trips, each beside its Monte-Carlo error."""
-    n_exact = float(exact.draws(NAMES[0]).shape[1])
-    ess = chains.statistic("ess_bulk")[rows]
-    error = np.sqrt(1.0 / ess + 1.0 / n_exact)
-    label = f"{label}, {len(rows)} trips"
+def agreement(label: str, first: Fitted, second: Fitted) -> list[tuple]:
+    """Differences of two fits of the same trips, each beside its Monte-Carlo error.
+
+    Trips whose chains converged in both; the second is the yardstick of the widths.
+    """
+    n_trips = min(first.n_trips, second.n_trips)
+    rows = np.flatnonzero(converged(first)[:n_trips] & converged(second)[:n_trips])
+    error = np.sqrt(1.0 / ess(first)[rows] + 1.0 / ess(second)[rows])
+    label = f"{label}, {len(rows)} of {n_trips} trips"
     found = []
     for name in NAMES:
-        a, b = exact.draws(name)[rows], chains.draws(name)[rows]
+        a, b = first.draws(name)[rows], second.draws(name)[rows]
         mean, sd = b.mean(axis=1), b.std(axis=1)
         shift = np.abs(a.mean(axis=1) - mean) / sd
         ratio = np.abs(np.log(a.std(axis=1) / sd))
         # Chains that swing from side to side know the mean better than the variance.
-        squares = (chains.chains(name)[rows] - mean[:, None, None]) ** 2
-        ess_squares = ess_of(squares[..., None])
         kurtosis = np.mean(((b.T - mean) / sd) ** 4, axis=0)
-        ratio_error = 0.5 * np.sqrt(np.maximum(kurtosis - 1.0, 0.0))
-        ratio_error *= np.sqrt(1.0 / ess_squares + 1.0 / n_exact)
+        parts = [1.0 / ess_of_squares(each, name, rows) for each in (first, second)]
+        ratio_error = 0.5 * np.sqrt(np.maximum(kurtosis - 1.0, 0.0) * sum(parts))
         found += [
             (label, f"mean of {name}, sd", *beside(shift, error)),
             (label, f"log ratio of sd of {name}", *beside(ratio, ratio_error)),
         ]
-    p, q = (each.statistic("vehicle_probability")[rows] for each in (exact, chains))
+    p, q = (each.statistic("vehicle_probability")[rows] for each in (first, second))
     gap = np.max(np.abs(p - q), axis=1)
-    bound = np.max(np.sqrt(np.clip(p * (1.0 - p), 0.0, 0.25)), axis=1) / np.sqrt(ess)
+    bound = np.max(np.sqrt(np.clip(p * (1.0 - p), 0.0, 0.25)), axis=1) * error
     share = f"{100 * np.mean(gap <= 0.02):.0f} % within 0.02, max {gap.max():.3f}"
     found.append((label, "largest gap of a vehicle probability", spread(gap), spread(bound), share))
     return found
+
+
+def ess(each: Fitted) -> np.ndarray:
+    """Effective draws of each trip; all of them where they are independent."""
+    stats = each.fit["sample_stats"].dataset
+    if "ess_bulk" in stats:
+        return stats["ess_bulk"].values
+    return np.full(each.n_trips, float(each.draws(NAMES[0]).shape[1]))
+
+
+def converged(each: Fitted) -> np.ndarray:
+    """Trips that may be compared."""
+    stats = each.fit["sample_stats"].dataset
+    if "ess_bulk" not in stats:
+        return np.ones(each.n_trips, bool)
+    return (stats["ess_bulk"].values >= LEAST_ESS) & (stats["r_hat"].values <= MOST_R_HAT)
+
+
+def ess_of_squares(each: Fitted, name: str, rows: np.ndarray) -> np.ndarray:
+    """Effective draws for the variance."""
+    chains = each.chains(name)[rows]
+    if "ess_bulk" not in each.fit["sample_stats"].dataset:
+        return np.full(len(rows), float(chains[0].size))
+    return ess_of(((chains - chains.mean(axis=(1, 2), keepdims=True)) ** 2)[..., None])
 
 
 def beside(values: np.ndarray, error: np.ndarray) -> tuple[str, str, str]:
@@ -296,6 +322,7 @@ def main():
     parser = argparse.ArgumentParser(description="Rate and agreement of posteriors, and rivals.")
     parser.add_argument("run", nargs="?", type=Path)
     parser.add_argument("--trips", type=int, default=100)
+    parser.add_argument("--tree-trips", type=int, default=100, help="0 for none")
     parser.add_argument("--nuts-trips", type=int, default=5, help="0, or 2 and more; one compiles")
     parser.add_argument("--rival-trips", type=int, default=3)
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000])
@@ -314,6 +341,8 @@ def main():
         method: fitted(trips, method, options.trips)
         for method in ("map", "laplace", "quadrature", "hmc", "svi")
     }
+    if options.tree_trips:
+        fits["trees"] = fitted(trips, "hmc", options.tree_trips, HmcFit(all_nuts=True))
     if options.nuts_trips > 1:
         fits["nuts"] = fitted_one_by_one(trips, options.nuts_trips)
     header = (
@@ -327,15 +356,11 @@ def main():
     )
     table("Methods", header, methods(fits))
     exact = fitted(trips, "quadrature", options.trips, QuadratureFit(n_draws=2_500))
-    few = np.arange(options.nuts_trips)
-    ess, r_hat = fits["hmc"].statistic("ess_bulk"), fits["hmc"].statistic("r_hat")
-    sure = np.flatnonzero((ess >= LEAST_ESS) & (r_hat <= MOST_R_HAT))
-    rows = agreement("hmc", exact, fits["hmc"], np.arange(options.trips))
-    rows += agreement("hmc, converged", exact, fits["hmc"], sure)
-    if "nuts" in fits:
-        rows += agreement("nuts", exact, fits["nuts"], few)
-        rows += agreement("hmc, those of nuts", exact, fits["hmc"], few)
-    header = ("quadrature against", "difference", "median (95 %)", "its error", "within 2 errors")
+    rows = agreement("quadrature and hmc", exact, fits["hmc"])
+    if "trees" in fits:
+        rows += agreement("quadrature and trees", exact, fits["trees"])
+        rows += agreement("hmc and trees", fits["hmc"], fits["trees"])
+    header = ("of", "difference", "median (95 %)", "its error", "within 2 errors")
     table("Agreement", header, rows)
     rivals = Rivals(trips, exact, options.rival_trips)
     steps = (rivals.svi_one_by_one, rivals.scipy, rivals.blackjax, rivals.vmapped_nuts)

@@ -74,7 +74,7 @@ def encode(
     ] = None,
     rerun: Annotated[
         bool,
-        typer.Option("--rerun", help="With hmc: flagged trips again by NUTS, up to a minute each."),
+        typer.Option("--rerun", help="With hmc: flagged trips again by NUTS, some seconds each."),
     ] = False,
     seed: Annotated[int, typer.Option(help="Of the draws.")] = 0,
     force: Force = False,

@@ -12,7 +12,7 @@ from prisma_sbi.encoding.methods import HmcFit, LaplaceFit, QuadratureFit
 from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.hmc import lockstep_hmc
 from prisma_sbi.inference.laplace import LaplaceSettings, laplace
-from prisma_sbi.inference.nuts import NutsSettings, plane_nuts
+from prisma_sbi.inference.nuts import whitened_nuts
 from prisma_sbi.inference.quadrature import GridPosterior, GridSettings, integrate
 from prisma_sbi.inference.search import SearchSettings, search
 from prisma_sbi.inference.svi import SviSettings, svi_map
@@ -250,24 +250,39 @@ def svi_chunk(
 
 
 @eqx.filter_jit
-def nuts_again(
+def nuts_chunk(
     model: TripModel,
     road: Road,
-    power_w: Float[Array, " time"],
-    key: jax.Array,
-    spread: Float[Array, "start 2"],
+    power_w: Float[Array, "trip time"],
+    keys: jax.Array,
+    best: Float[Array, "trip 2"],
     box: Box,
-    settings: NutsSettings,
+    settings: HmcFit,
 ) -> Draws:
-    """One trip by BlackJAX, from points that are spread about as its posterior is."""
-    posterior = TripPosterior(model, _data(model, road, power_w))
-    walk_key, choice_key = jax.random.split(key)
-    point, facts = plane_nuts(walk_key, posterior, box, spread, settings)
-    return {
-        "point": point,
-        **choices_at(posterior, choice_key, point),
-        "acceptance": jnp.mean(facts["acceptance"]),
-    }
+    """Trees of BlackJAX on the normal side of a map made from the grid."""
+
+    def one(data):
+        trip, key, start = data
+        posterior = TripPosterior(model, trip)
+        grid = integrate(posterior, box, start, settings.grid)
+        transport = GridTransport.of(grid)
+        start_key, walk_key, choice_key = jax.random.split(key, 3)
+
+        def log_density(position):
+            point, log_jacobian = transport.point(position)
+            return jax.nn.logsumexp(posterior.log_weights(point)) + log_jacobian, None
+
+        starts = start_positions(start_key, settings.hmc.n_chains)
+        position, facts = whitened_nuts(walk_key, log_density, normal_force, starts, settings.nuts)
+        point = jax.vmap(jax.vmap(lambda place: transport.point(place)[0]))(position)
+        return {
+            **_grid_facts(grid),
+            "point": point,
+            **choices_at(posterior, choice_key, point),
+            "acceptance": jnp.mean(facts["acceptance"]),
+        }
+
+    return lax.map(one, (_data(model, road, power_w), keys, best))
 
 
 def choices_at(

@@ -17,7 +17,7 @@ from prisma_sbi.encoding.chunks import (
     climb_chunk,
     hmc_chunk,
     laplace_chunk,
-    nuts_again,
+    nuts_chunk,
     quadrature_chunk,
     search_chunk,
     svi_chunk,
@@ -161,7 +161,8 @@ class Fitting:
             if isinstance(work, QuadratureFit):
                 found |= quadrature_chunk(*common, work)
             elif isinstance(work, HmcFit):
-                found |= hmc_chunk(*common, work)
+                sample = nuts_chunk if work.all_nuts else hmc_chunk
+                found |= sample(*common, work)
             elif isinstance(work, LaplaceFit):
                 found |= laplace_chunk(*common, work)
             return found
@@ -271,30 +272,27 @@ class Fitting:
         """Sample flagged trips again, in place: finer and longer, then by NUTS."""
         work, _ = self._work()
         doubtful = np.flatnonzero(found["flags"] & _DOUBT)
+        grid = work.grid
+        finer = replace(
+            work,
+            grid=replace(grid, n_levels=grid.n_levels + 4, n_split=2 * grid.n_split),
+            hmc=replace(work.hmc, n_draws=_LONGER * work.hmc.n_draws),
+            second_pass=False,
+            rerun=False,
+        )
         if work.second_pass and doubtful.size:
-            grid = work.grid
-            finer = replace(
-                work,
-                grid=replace(grid, n_levels=grid.n_levels + 4, n_split=2 * grid.n_split),
-                hmc=replace(work.hmc, n_draws=_LONGER * work.hmc.n_draws),
-                second_pass=False,
-            )
-            part = self._part(doubtful, finer)
-            self._replace(found, doubtful, part._mapped(*part._solver()))
-        if not work.rerun:
-            return
-        doubtful = np.flatnonzero(found["flags"] & _DOUBT)
-        for done, row in enumerate(doubtful):
-            self._replace(found, doubtful[done : done + 1], self._by_nuts(found, int(row)))
-            if self.progress is not None:
-                self.progress(done + 1, len(doubtful))
+            self._replace(found, doubtful, self._part(doubtful, finer, seed=1))
+            doubtful = np.flatnonzero(found["flags"] & _DOUBT)
+        if work.rerun and doubtful.size:
+            again = self._part(doubtful, replace(finer, all_nuts=True), seed=2)
+            self._replace(found, doubtful, again)
 
-    def _part(self, chosen: np.ndarray, work: HmcFit) -> "Fitting":
-        """The same for some of the trips, with other work and another seed."""
-        settings = replace(self.settings, work=work, seed=self.settings.seed + 1)
-        folder = None if self.checkpoint is None else self.checkpoint / "second-pass"
+    def _part(self, chosen: np.ndarray, work: HmcFit, *, seed: int) -> Columns:
+        """Fits of some of the trips, with other work and a seed so much higher."""
+        settings = replace(self.settings, work=work, seed=self.settings.seed + seed)
+        folder = None if self.checkpoint is None else self.checkpoint / f"again-{seed}"
         roads, _ = self.trips(chosen)
-        return replace(
+        part = replace(
             self,
             settings=settings,
             roads=roads,
@@ -310,24 +308,7 @@ class Fitting:
             },
             progress=None,
         )
-
-    def _by_nuts(self, found: Columns, row: int) -> Columns:
-        """One trip by BlackJAX, started from the draws that it has."""
-        work: HmcFit = self.settings.work
-        exact, candidates = self.model.exact()
-        road, power = self.trips(np.asarray([row]))
-        spread = found["point"][row].reshape(-1, 2)
-        again = nuts_again(
-            exact,
-            jax.tree.map(lambda leaf: leaf[0], road),
-            power[0],
-            jax.random.fold_in(jax.random.key(self.settings.seed + 2), self.seeds[row]),
-            jnp.asarray(spread[:: max(1, len(spread) // 64)]),
-            parameter_box(self.region.constants),
-            replace(work.nuts, n_chains=work.hmc.n_chains),
-        )
-        columns = {name: np.asarray(value)[None] for name, value in again.items()}
-        return _named(columns, candidates, len(self.region.vehicles))
+        return part._mapped(*part._solver())
 
     def _replace(self, found: Columns, chosen: np.ndarray, again: Columns) -> None:
         """Take over the new draws of those trips whose chains agree better than before."""

@@ -7,7 +7,7 @@ from typing import Any
 from prisma_sbi import _validate
 from prisma_sbi.inference.hmc import HmcSettings
 from prisma_sbi.inference.laplace import LaplaceSettings
-from prisma_sbi.inference.nuts import NutsSettings
+from prisma_sbi.inference.nuts import NutsSettings, WhitenedNutsSettings
 from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.inference.search import SearchSettings
 from prisma_sbi.inference.svi import SviSettings
@@ -99,17 +99,20 @@ class HmcFit:
         Sample trips whose chains disagree or are too short again, all at once, from a finer
         grid and with longer chains, of which as many draws are kept.
     rerun
-        Sample trips that are still flagged after that by BlackJAX NUTS, one after the other; such
-        a trip takes up to a minute.
+        Sample trips that are still flagged after that by BlackJAX NUTS, from the finer grid; such
+        a trip takes some seconds.
     nuts
         Settings of that.
+    all_nuts
+        Sample every trip by BlackJAX NUTS and none in lockstep: slower, a second opinion.
     """
 
     grid: GridSettings = GridSettings()
     hmc: HmcSettings = HmcSettings()
     second_pass: bool = True
     rerun: bool = False
-    nuts: NutsSettings = NutsSettings()
+    nuts: WhitenedNutsSettings = WhitenedNutsSettings()
+    all_nuts: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

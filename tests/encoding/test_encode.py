@@ -1,6 +1,7 @@
 """Encoding by every method: structure, trips that fail, restarts, errors."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from prisma_sbi.encoding import (
     status_counts,
 )
 from prisma_sbi.inference import HmcSettings
+from prisma_sbi.inference.nuts import WhitenedNutsSettings
 from prisma_sbi.models import FixedVehicle, TripModel
 from prisma_sbi.simulator.fleet import simulate_fleet
 from tests.encoding.conftest import SMALL, small
@@ -105,6 +107,25 @@ def test_the_rows_of_a_trip_depend_on_that_trip_alone(city, fleet, method):
     for group in ("posterior", "sample_stats"):
         expected = both[0][group].to_dataset().isel(trip=order)
         xr.testing.assert_equal(both[1][group].to_dataset(), expected)
+
+
+@pytest.mark.slow
+def test_doubtful_trips_are_sampled_again_and_keep_the_better_chains(city, fleet, fits, tmp_path):
+    nuts = WhitenedNutsSettings(n_warmup=5, n_draws=40)
+    work = replace(SMALL["hmc"], second_pass=True, rerun=True, nuts=nuts)
+    settings = replace(small("hmc"), work=work)
+    again = encode(city, fleet, settings=settings, checkpoint=tmp_path / "kept")
+    # 2 x 20 draws satisfy nobody: every trip went through both passes.
+    assert {path.name for path in (tmp_path / "kept").iterdir() if path.is_dir()} >= {
+        "again-1",
+        "again-2",
+    }
+    before, after = (fit["sample_stats"].dataset["r_hat"].values for fit in (fits["hmc"], again))
+    assert np.all(after <= before)
+    assert np.mean(after < before) > 0.5
+    assert again["posterior"].dataset.sizes == fits["hmc"]["posterior"].dataset.sizes
+    resumed = encode(city, fleet, settings=settings, checkpoint=tmp_path / "kept")
+    xr.testing.assert_identical(resumed["posterior"].to_dataset(), again["posterior"].to_dataset())
 
 
 class Stop(Exception):

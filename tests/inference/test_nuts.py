@@ -10,10 +10,13 @@ from scipy import stats
 
 from prisma_sbi.inference.nuts import (
     NutsSettings,
+    WhitenedNutsSettings,
     numpyro_nuts,
     plane_nuts,
+    whitened_nuts,
     with_forward_gradient,
 )
+from prisma_sbi.inference.transport import normal_force
 from tests.inference.chains import effective, thinned
 from tests.inference.targets import LOWER, UPPER, Decay, bells, make_box, truth_of
 
@@ -101,6 +104,30 @@ def test_plane_nuts_recovers_a_known_posterior(build):
         assert abs(chain.mean() - truth.mean[axis]) < 4 * standard_error(chain)
         assert effective(chain) > 150
         assert stats.kstest(thinned(chain), truth.cdf(axis)).pvalue > 1e-3
+
+
+def banana(position):
+    """A normal first coordinate; the second follows its square."""
+    bent = position[1] - 0.5 * (position[0] ** 2 - 1.0)
+    return -0.5 * position[0] ** 2 - 0.5 * (bent / 0.6) ** 2, None
+
+
+@pytest.mark.slow
+def test_trees_with_a_force_that_is_no_gradient_recover_a_known_posterior():
+    start = 1.5 * jax.random.normal(jax.random.key(1), (4, 2))
+    settings = WhitenedNutsSettings(n_draws=1_500)
+    position, statistics = jax.jit(
+        lambda key: whitened_nuts(key, banana, normal_force, start, settings)
+    )(jax.random.key(0))
+    assert position.shape == (4, 1_500, 2)
+    assert {name: value.shape for name, value in statistics.items()} == dict.fromkeys(
+        ("acceptance", "diverging", "n_steps"), (4, 1_500)
+    )
+    first, second = (np.asarray(position[..., axis], float) for axis in range(2))
+    assert stats.kstest(thinned(first), "norm").pvalue > 1e-3
+    bent = second - 0.5 * (first**2 - 1.0)
+    assert stats.kstest(thinned(bent), stats.norm(scale=0.6).cdf).pvalue > 1e-3
+    assert min(effective(first), effective(second)) > 400
 
 
 def bumpy(x):
