@@ -280,6 +280,7 @@ class Study:
         return f"{traces.sizes['trip']:,} trips, {len(set_aside):,} set aside"
 
     def _make_fit(self, out: Path, *, exact: bool, roads: Roads) -> str:
+        self.split(seed=0)  # too few trips show before an hour of fitting
         region = self.region(roads)
         name = self._fit_name(exact=exact, roads=roads)
         checkpoint = self.folder / f"{name}.chunks"
