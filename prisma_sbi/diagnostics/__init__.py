@@ -1,6 +1,12 @@
 """Diagnostics: whether draws can be trusted, and what they reveal; arrays in, numbers out."""
 
 from prisma_sbi.diagnostics.convergence import Convergence, FitFlag, convergence, flag_counts
+from prisma_sbi.diagnostics.fisher import (
+    Spectrum,
+    gaussian_information,
+    information_spectrum,
+    trace_information,
+)
 from prisma_sbi.diagnostics.modes import has_two_modes
 from prisma_sbi.diagnostics.probabilities import (
     BrierScore,
@@ -28,6 +34,7 @@ __all__ = [
     "Envelope",
     "FitFlag",
     "ProbabilityTest",
+    "Spectrum",
     "Uniformity",
     "brier_score",
     "chi_square",
@@ -36,11 +43,14 @@ __all__ = [
     "discrete_pit",
     "ecdf_envelope",
     "flag_counts",
+    "gaussian_information",
     "has_two_modes",
+    "information_spectrum",
     "log_scores",
     "probability_test",
     "rank_pit",
     "reliability_table",
     "tarp",
+    "trace_information",
     "uniformity",
 ]

@@ -1,4 +1,4 @@
-"""Whether ranks are uniform: envelope of the ECDF, chi-square test, coverage of central intervals."""
+"""Whether ranks are uniform: envelope of the ECDF, chi-square test, coverage of intervals."""
 
 from dataclasses import dataclass
 from functools import lru_cache

@@ -7,6 +7,7 @@ from prisma_sbi.study.calibration import (
     sbc_tree,
     vehicle_test,
 )
+from prisma_sbi.study.local import local_information, spread_over_bound
 from prisma_sbi.study.population import Population, PopulationSettings, populate
 from prisma_sbi.study.samplers import Draws, EncodeSampler, GridSampler, Sampler
 from prisma_sbi.study.simulations import Simulations, simulate
@@ -22,8 +23,10 @@ __all__ = [
     "calibrate",
     "calibration_pit",
     "calibration_table",
+    "local_information",
     "populate",
     "sbc_tree",
     "simulate",
+    "spread_over_bound",
     "vehicle_test",
 ]

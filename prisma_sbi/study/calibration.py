@@ -22,10 +22,9 @@ from prisma_sbi.region.profiles import RoadProfiles
 from prisma_sbi.region.record import Region
 from prisma_sbi.simulator.driver import Road
 from prisma_sbi.study.samplers import Draws, Progress, Sampler, named_sampler
-from prisma_sbi.study.simulations import Simulations, simulate
+from prisma_sbi.study.simulations import Simulations, prior_variances, simulate
 
 PARAMETERS = ("aggressiveness", "detour")
-_N_PRIOR = 100_000
 
 
 def calibrate(
@@ -240,18 +239,6 @@ def _dataset(region: Region, simulations: Simulations, draws: Draws) -> xr.Datas
             "format_version": 1,
             "region_fingerprint": region.fingerprint,
         },
-    )
-
-
-def prior_variances(model: TripModel) -> np.ndarray:
-    """Prior variance of aggressiveness and detour ``(2,)``."""
-    keys = jax.random.split(jax.random.key(0))
-    laws = (model.prior.aggressiveness, model.prior.detour)
-    return np.asarray(
-        [
-            np.var(np.asarray(law.sample(key, (_N_PRIOR,)), np.float64))
-            for law, key in zip(laws, keys, strict=True)
-        ]
     )
 
 

@@ -23,6 +23,7 @@ from prisma_sbi.simulator.vehicle import Vehicle
 
 _CHUNK = 256
 _N_NODES = 4001
+_N_PRIOR = 100_000
 
 
 class PackedSummary(eqx.Module):
@@ -132,7 +133,7 @@ def simulate(
     computation; what it says about recorded traces is nothing.
     """
     _validate.at_least(1, n_simulations=n_simulations)
-    _check_roads(profiles)
+    check_roads(profiles)
     exact = _checked_choice(model)
     key = jax.random.key(seed)
     first_key, second_key, vehicle_key, noise_key = jax.random.split(key, 4)
@@ -167,7 +168,19 @@ def exact_vehicle(model: TripModel) -> int:
     return int(model.exact()[1][0])
 
 
-def _check_roads(profiles: RoadProfiles) -> None:
+def prior_variances(model: TripModel) -> np.ndarray:
+    """Prior variance of aggressiveness and detour ``(2,)``."""
+    keys = jax.random.split(jax.random.key(0))
+    laws = (model.prior.aggressiveness, model.prior.detour)
+    return np.asarray(
+        [
+            np.var(np.asarray(law.sample(key, (_N_PRIOR,)), np.float64))
+            for law, key in zip(laws, keys, strict=True)
+        ]
+    )
+
+
+def check_roads(profiles: RoadProfiles) -> None:
     """Raise unless there are roads, all of them routed."""
     bad = np.flatnonzero(profiles.status != RouteStatus.OK)
     if not len(profiles) or bad.size:
