@@ -2,7 +2,10 @@
 
 import json
 import math
+import re
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,16 +36,18 @@ from prisma_sbi.pipeline.reproduce import (
     unfitted,
     with_changes,
 )
+from prisma_sbi.pipeline.reproduce import shared as shared_module
 from prisma_sbi.pipeline.reproduce import study as study_module
 from prisma_sbi.pipeline.reproduce.inputs import region_without
 from prisma_sbi.pipeline.reproduce.published import BASELINES
-from prisma_sbi.pipeline.reproduce.recipes import make_release, private_table
+from prisma_sbi.pipeline.reproduce.recipes import NOISELESS_EPSILON, make_release, private_table
 from prisma_sbi.pipeline.reproduce.results import markdown, summary
 from prisma_sbi.pipeline.reproduce.rows import Passage, Roads, Source, choose_rows
 from prisma_sbi.privacy import SynthesisSettings
 from prisma_sbi.region import demo_region, load_region, route_profiles
 from prisma_sbi.telemetry import load_traces, split_trips
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reproduce.md"
 PRIVATE = "independent-route-map-eps0.5"
 CHEAP = ("none-map", "none-unfitted", PRIVATE)
 
@@ -138,8 +143,10 @@ def test_nothing_that_is_there_is_made_again(finished, monkeypatch):
     def never(*_, **__):
         raise AssertionError
 
-    for name in ("encode", "decode", "measure_all", "make_release", "make_trips", "make_region"):
+    for name in ("decode", "measure_all", "make_release"):
         monkeypatch.setattr(study_module, name, never)
+    for name in ("encode", "make_trips", "make_region"):
+        monkeypatch.setattr(shared_module, name, never)
     again = run(finished.folder)
     assert made_now(again) == []
     assert again.lines == finished.lines
@@ -377,8 +384,8 @@ def test_summary_in_closed_form():
     one = summary({("a", 0): scores["a", 1]}, [row])[1]
     assert (one["acf_x_floor"], one["seeds"]) == ("2.00", "1")
     text = markdown([line])
-    assert "published" not in text
-    assert text.splitlines()[-1].startswith("| A | without privacy | 3 | 3.00 ± 2.65 |")
+    assert "eVED" not in text
+    assert text.splitlines()[2].startswith("| A | without privacy | 3 | 3.00 ± 2.65 |")
 
 
 def test_names_of_rows_are_unique_and_patterns_find_them():
@@ -397,6 +404,17 @@ def test_names_of_rows_are_unique_and_patterns_find_them():
     paper = {row.name: row.published for row in rows if row.published}
     assert paper["aim-published-map-eps0.5"] == (15.88, 1.92, 0.999, 0.999)
     assert not any(row.published for row in table_rows((1.0,)) if row.recipe and row.epsilon == 1.0)
+
+
+def test_page_names_every_row():
+    text = PAGE.read_text()
+    names = {row.name for row in (*table_rows((0.5,)), *ablation_rows((0.5,))) if row.recipe}
+    assert names == set(re.findall(r"`((?:none|aim|binned)-[a-z0-9.-]+)`", text))
+    assert all(model in text for model in BASELINES)
+    assert f"{NOISELESS_EPSILON:g}" in text
+    assert f"{shared_module.N_DRAWS} posterior draws" in text
+    n_private = sum(row.recipe.is_private for row in table_rows((0.5,)) if row.recipe)
+    assert f"{5 * n_private} releases" in text
 
 
 def test_what_cannot_be_reproduced_is_refused(tmp_path):
@@ -423,8 +441,6 @@ def test_changes_of_a_configuration():
 
 def _copy_fit(source, target):
     """A folder with region, trips and fit of another, and nothing else."""
-    import shutil
-
     target.mkdir()
     for name in ("region", "trips.zarr", "set_aside.csv", "fit-map.zarr", ".stages"):
         item = source / name

@@ -1,6 +1,6 @@
 """The experiments of the paper over seeds and budgets: resumable, cached by content."""
 
-from prisma_sbi.pipeline.reproduce.command import (
+from prisma_sbi.pipeline.reproduce.experiments import (
     PlannedStep,
     Reproduction,
     Target,

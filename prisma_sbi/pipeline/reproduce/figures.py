@@ -88,7 +88,7 @@ def draw_budget(scores: Scores, rows: Sequence[Row], folder: Path) -> list[Path]
 def draw_map(study: Study, rows: Sequence[Row], seed: int, path: Path) -> list[Path]:
     """Held-out and synthetic traces in one map by t-SNE; the fourth figure of the paper."""
     figure = plot_tsne(
-        study.split(seed)[1],
+        study.shared.split(seed)[1],
         {row.label: study.traces(row, seed) for row in rows},
         seed=seed,
     )
@@ -97,10 +97,10 @@ def draw_map(study: Study, rows: Sequence[Row], seed: int, path: Path) -> list[P
 
 def draw_places(study: Study, rows: Sequence[Row], seed: int, path: Path) -> list[Path]:
     """Where held-out and synthetic trips start and end; the fifth figure of the paper."""
-    real = study.split(seed)[1]
+    real = study.shared.split(seed)[1]
     figures = {
         f"{path.name}-{row.name}": plot_places(
-            real, study.traces(row, seed), roads=study.region().roads, label=row.label
+            real, study.traces(row, seed), roads=study.shared.region().roads, label=row.label
         )
         for row in rows
     }

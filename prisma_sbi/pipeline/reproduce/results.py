@@ -7,6 +7,7 @@ import pandas as pd
 
 from prisma_sbi.evaluation.plot_rows import NOT_RUN, spread
 from prisma_sbi.pipeline.reproduce.published import Published
+from prisma_sbi.pipeline.reproduce.recipes import NOISELESS_EPSILON
 from prisma_sbi.pipeline.reproduce.rows import Row
 from prisma_sbi.pipeline.reproduce.study import REAL, Study
 
@@ -20,6 +21,14 @@ SHOWN: Mapping[str, str] = {
 }
 """Metric -> heading."""
 
+NOTES = (
+    "Mean ± standard deviation over seeds: each is another split, release and draw of traces.",
+    "ACF and FID are multiples of real against real; 0.7 and 0.5 are as good as real.",
+    "Precision and recall are on features in units of their real spread; raw: as published.",
+    "A mechanism without privacy works on exact counts, planned as for epsilon = "
+    f"{NOISELESS_EPSILON:g}.",
+    "Every private row and seed is a release of its own: for measuring, not for publishing.",
+)
 
 type Scores = Mapping[tuple[str, int], Mapping[str, float]]
 """Name of a row and seed -> metric -> value; NaN where a metric is not defined."""
@@ -117,7 +126,10 @@ def summary(scores: Scores, rows: Sequence[Row]) -> list[dict[str, str]]:
 
 
 def markdown(lines: Sequence[Mapping[str, str]]) -> str:
-    """A summary as a table for a page; the published numbers stand apart, under their data set."""
+    """A summary as a table for a page, with notes.
+
+    Published numbers stand in a column of their own, under the name of their data set.
+    """
     columns = {"model": "model", "privacy": "privacy", "seeds": "seeds", **SHOWN}
     if any(line["published"] for line in lines):
         columns["published"] = "published, on eVED: ACF / FID / raw precision / recall"
@@ -126,7 +138,7 @@ def markdown(lines: Sequence[Mapping[str, str]]) -> str:
         "|" + "---|" * len(columns),
         *("| " + " | ".join(line[key] for key in columns) + " |" for line in lines),
     ]
-    return "\n".join(text) + "\n"
+    return "\n".join([*text, "", *NOTES, ""])
 
 
 def _number(value: float | None) -> float:
