@@ -7,6 +7,7 @@ from prisma_sbi.diagnostics.fisher import (
     information_spectrum,
     trace_information,
 )
+from prisma_sbi.diagnostics.gain import choice_gain, marginal_gain
 from prisma_sbi.diagnostics.modes import has_two_modes
 from prisma_sbi.diagnostics.probabilities import (
     BrierScore,
@@ -38,6 +39,7 @@ __all__ = [
     "Uniformity",
     "brier_score",
     "chi_square",
+    "choice_gain",
     "convergence",
     "coverage_table",
     "discrete_pit",
@@ -47,6 +49,7 @@ __all__ = [
     "has_two_modes",
     "information_spectrum",
     "log_scores",
+    "marginal_gain",
     "probability_test",
     "rank_pit",
     "reliability_table",

@@ -7,8 +7,10 @@ from prisma_sbi.study.calibration import (
     sbc_tree,
     vehicle_test,
 )
+from prisma_sbi.study.gain import fit_information, information_gain
 from prisma_sbi.study.local import local_information, spread_over_bound
-from prisma_sbi.study.population import Population, PopulationSettings, populate
+from prisma_sbi.study.population import Population, PopulationSettings, populate, survey
+from prisma_sbi.study.profiles import ProfileSettings, profile_likelihood
 from prisma_sbi.study.samplers import Draws, EncodeSampler, GridSampler, Sampler
 from prisma_sbi.study.simulations import Simulations, simulate
 
@@ -18,15 +20,20 @@ __all__ = [
     "GridSampler",
     "Population",
     "PopulationSettings",
+    "ProfileSettings",
     "Sampler",
     "Simulations",
     "calibrate",
     "calibration_pit",
     "calibration_table",
+    "fit_information",
+    "information_gain",
     "local_information",
     "populate",
+    "profile_likelihood",
     "sbc_tree",
     "simulate",
     "spread_over_bound",
+    "survey",
     "vehicle_test",
 ]

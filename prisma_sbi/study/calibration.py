@@ -21,8 +21,9 @@ from prisma_sbi.models.trip_model import TripModel
 from prisma_sbi.region.profiles import RoadProfiles
 from prisma_sbi.region.record import Region
 from prisma_sbi.simulator.driver import Road
+from prisma_sbi.study.gain import information_gain
 from prisma_sbi.study.samplers import Draws, Progress, Sampler, named_sampler
-from prisma_sbi.study.simulations import Simulations, prior_variances, simulate
+from prisma_sbi.study.simulations import Simulations, simulate
 
 PARAMETERS = ("aggressiveness", "detour")
 
@@ -78,6 +79,9 @@ def calibrate(
                                   nats; NaN if the method knows no evidence
         ``log_gain``              the same minus the log prior density; its mean is the
                                   information that a trace gives about all descriptors
+        ``gain``                  (simulation, descriptor): information about aggressiveness,
+                                  detour and vehicle, each on its own, in nats; ``gain_error``
+        ``n_vehicles``            (simulation): effective number of vehicles left
         ``road``, ``flags``       (simulation)
         ========================= ==========================================================
 
@@ -202,22 +206,16 @@ def sbc_tree(calibration: xr.Dataset, *, seed: int = 0) -> xr.DataTree:
 def _dataset(region: Region, simulations: Simulations, draws: Draws) -> xr.Dataset:
     """Lay out truths, draws, and what follows from both."""
     truth, point = simulations.point.astype(np.float64), draws.point.astype(np.float64)
-    mean, sd = point.mean(axis=1), point.std(axis=1, ddof=1)
-    prior_variance = prior_variances(simulations.model)
+    known = information_gain(simulations.model, draws.point, draws.vehicle_probability, truth=truth)
     log_joint, log_prior = _log_joint_at_truth(simulations)
     rows = np.arange(len(truth))
     log_score = log_joint - draws.log_evidence
     each, both = ("simulation", "parameter"), ("simulation", "draw", "parameter")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z_score = (mean - truth) / sd
     variables: dict[str, Any] = {
         "truth": (each, truth),
         "draws": (both, draws.point),
         "rank": (each, np.sum(point < truth[:, None], axis=1)),
-        "mean": (each, mean),
-        "sd": (each, sd),
-        "z_score": (each, z_score),
-        "contraction": (each, 1.0 - sd**2 / prior_variance),
+        **{name: (each, known[name].values) for name in ("mean", "sd", "z_score", "contraction")},
         "true_vehicle": ("simulation", simulations.vehicle),
         "vehicle_draws": (("simulation", "draw"), draws.vehicle),
         "vehicle_probability": (("simulation", "pool_vehicle"), draws.vehicle_probability),
@@ -229,11 +227,18 @@ def _dataset(region: Region, simulations: Simulations, draws: Draws) -> xr.Datas
         "log_gain": ("simulation", log_score - log_prior, {"units": "nat"}),
         "road": ("simulation", simulations.road),
         "flags": ("simulation", draws.flags),
+        "gain": (("simulation", "descriptor"), known["gain"].values, {"units": "nat"}),
+        "gain_error": (("simulation", "descriptor"), known["gain_error"].values),
+        "n_vehicles": ("simulation", known["n_vehicles"].values),
         "vehicle_mass_kg": ("pool_vehicle", region.vehicles.coefficients[:, 0], {"units": "kg"}),
     }
     return xr.Dataset(
         variables,
-        coords={"simulation": rows, "parameter": list(PARAMETERS)},
+        coords={
+            "simulation": rows,
+            "parameter": list(PARAMETERS),
+            "descriptor": known["descriptor"].values,
+        },
         attrs={
             "kind": "calibration",
             "format_version": 1,

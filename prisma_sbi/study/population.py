@@ -11,7 +11,11 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from prisma_sbi import _validate
+from prisma_sbi.inference.box import Box
+from prisma_sbi.inference.quadrature import GridSettings, integrate
+from prisma_sbi.inference.target import Target
 
+_FLATTENED, _N_FIRST = 8.0, 128
 _TAIL = 4.0
 """Degrees of freedom of the kernels: heavier tails than any posterior in the plane."""
 
@@ -180,6 +184,33 @@ def populate(
         log_evidence=jax.nn.logsumexp(log_ratios[-1]) - jnp.log(n_all),
         n_effective=1.0 / jnp.sum(importance**2),
     )
+
+
+def survey(
+    key: jax.Array,
+    target: Target,
+    box: Box,
+    grid_settings: GridSettings,
+    settings: PopulationSettings,
+) -> Population:
+    """Find a posterior over a box by the adaptive grid, then weigh points around it.
+
+    Positions are in the plane behind the box.
+    """
+    cell_key, place_key, walk_key = jax.random.split(key, 3)
+    grid = integrate(target, box, 0.5 * (box.lower + box.upper), grid_settings)
+    # Flattened, so that cells count whose value at the center is low by chance.
+    log_area = jnp.sum(jnp.log(2.0 * grid.half_width), axis=-1)
+    log_flat = (jnp.log(grid.mass) - log_area) / _FLATTENED + log_area
+    cell = systematic(cell_key, jax.nn.softmax(log_flat), _N_FIRST)
+    inner = jax.random.uniform(place_key, (_N_FIRST, 2), log_flat.dtype, -1.0, 1.0)
+    first = box.outside(box.unfold(grid.center[cell] + inner * grid.half_width[cell]))
+
+    def log_weights(position):
+        return target.log_weights(box.inside(position)) + box.log_jacobian(position)
+
+    even = jnp.full(_N_FIRST, 1.0 / _N_FIRST, first.dtype)
+    return populate(walk_key, log_weights, first, even, settings)
 
 
 def systematic(key: jax.Array, share: Float[Array, " n"], size: int) -> Int[Array, " size"]:

@@ -17,17 +17,16 @@ from prisma_sbi.encoding.fitting import Fitting, parameter_box
 from prisma_sbi.encoding.methods import EncodeSettings, Method
 from prisma_sbi.inference.batch import map_trips
 from prisma_sbi.inference.box import Box
-from prisma_sbi.inference.quadrature import GridSettings, integrate
+from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.models.posterior import TripPosterior
 from prisma_sbi.models.trip_data import TripData
 from prisma_sbi.models.trip_model import TripModel
 from prisma_sbi.region.record import Region
 from prisma_sbi.simulator.driver import Road
-from prisma_sbi.study.population import PopulationSettings, populate, systematic
+from prisma_sbi.study.population import PopulationSettings, survey
 from prisma_sbi.study.simulations import Simulations
 
 Progress = Callable[[int, int], None]
-_HEAT, _N_FIRST = 8.0, 128
 _LEAST_EFFECTIVE = 30.0
 """Fewer effective proposals than this are no sample."""
 
@@ -136,30 +135,12 @@ def _populated_chunk(
     settings: GridSampler,
 ) -> dict[str, Array]:
     """Draws of a chunk of trips."""
-    middle = 0.5 * (box.lower + box.upper)
 
     def one(given):
         trip, key = given
         posterior = TripPosterior(model, trip)
-        grid = integrate(posterior, box, middle, settings.grid)
-        first_key, walk_key, draw_key = jax.random.split(key, 3)
-        # Flattened, so that cells count whose value at the center is too low by chance.
-        log_area = jnp.sum(jnp.log(2.0 * grid.half_width), axis=-1)
-        log_flat = (jnp.log(grid.mass) - log_area) / _HEAT + log_area
-        cell = systematic(first_key, jax.nn.softmax(log_flat), _N_FIRST)
-        inner = jax.random.uniform(first_key, (_N_FIRST, 2), log_flat.dtype, -1.0, 1.0)
-        first = box.outside(box.unfold(grid.center[cell] + inner * grid.half_width[cell]))
-
-        def log_weights(position):
-            return posterior.log_weights(box.inside(position)) + box.log_jacobian(position)
-
-        found = populate(
-            walk_key,
-            log_weights,
-            first,
-            jnp.full(_N_FIRST, 1.0 / _N_FIRST, first.dtype),
-            settings.population,
-        )
+        survey_key, draw_key = jax.random.split(key)
+        found = survey(survey_key, posterior, box, settings.grid, settings.population)
         position, choice = found.sample(draw_key, settings.n_draws)
         return {
             "point": box.inside(position),
