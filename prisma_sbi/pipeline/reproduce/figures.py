@@ -13,6 +13,8 @@ from prisma_sbi.pipeline.reproduce.rows import TABLES, Passage, Row, Source
 from prisma_sbi.pipeline.reproduce.study import REAL, Study
 
 FORMATS = ("png", "pdf")
+DOTS_PER_INCH = 110
+"""Of the PNG; for print there is the PDF."""
 BUDGET_PANELS = {
     "acf_x_floor": "ACF × floor",
     "fid_x_floor": "FID × floor",
@@ -48,7 +50,7 @@ def draw_scores(
         reference=reference(scores),
         reference_label="other recorded trips",
     )
-    return save_figures({path.name: figure}, path.parent, formats=FORMATS)
+    return save_figures({path.name: figure}, path.parent, formats=FORMATS, dpi=DOTS_PER_INCH)
 
 
 def reference(scores: Scores) -> dict[str, float]:
@@ -81,7 +83,7 @@ def draw_budget(scores: Scores, rows: Sequence[Row], folder: Path) -> list[Path]
         ]
         figure = plot_loss_budget(pd.DataFrame(lines), titles=BUDGET_PANELS)
         name = f"loss_budget-{recipe.table}-eps{recipe.epsilon:g}"
-        written += save_figures({name: figure}, folder, formats=FORMATS)
+        written += save_figures({name: figure}, folder, formats=FORMATS, dpi=DOTS_PER_INCH)
     return written
 
 
@@ -89,10 +91,10 @@ def draw_map(study: Study, rows: Sequence[Row], seed: int, path: Path) -> list[P
     """Held-out and synthetic traces in one map by t-SNE; the fourth figure of the paper."""
     figure = plot_tsne(
         study.shared.split(seed)[1],
-        {row.label: study.traces(row, seed) for row in rows},
+        {_short_label(row): study.traces(row, seed) for row in rows},
         seed=seed,
     )
-    return save_figures({path.name: figure}, path.parent, formats=FORMATS)
+    return save_figures({path.name: figure}, path.parent, formats=FORMATS, dpi=DOTS_PER_INCH)
 
 
 def draw_places(study: Study, rows: Sequence[Row], seed: int, path: Path) -> list[Path]:
@@ -100,11 +102,14 @@ def draw_places(study: Study, rows: Sequence[Row], seed: int, path: Path) -> lis
     real = study.shared.split(seed)[1]
     figures = {
         f"{path.name}-{row.name}": plot_places(
-            real, study.traces(row, seed), roads=study.shared.region().roads, label=row.label
+            real,
+            study.traces(row, seed),
+            roads=study.shared.region().roads,
+            label=_short_label(row),
         )
         for row in rows
     }
-    return save_figures(figures, path.parent, formats=FORMATS)
+    return save_figures(figures, path.parent, formats=FORMATS, dpi=DOTS_PER_INCH)
 
 
 def place_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -119,3 +124,8 @@ def place_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
         and row.recipe.table == table
     ]
     return (*private, *(row for row in rows if row.name == "none-map"))
+
+
+def _short_label(row: Row) -> str:
+    """Model and budget, short enough to stand above a map."""
+    return row.label.removeprefix("PRISMA").lstrip(" +,").replace("epsilon", "ε")
