@@ -1,6 +1,12 @@
 """Diagnostics: whether draws can be trusted, and what they reveal; arrays in, numbers out."""
 
 from prisma_sbi.diagnostics.convergence import Convergence, FitFlag, convergence, flag_counts
+from prisma_sbi.diagnostics.equivalence import (
+    confusion,
+    effective_number,
+    equivalence_classes,
+    representatives,
+)
 from prisma_sbi.diagnostics.fisher import (
     Spectrum,
     gaussian_information,
@@ -40,10 +46,13 @@ __all__ = [
     "brier_score",
     "chi_square",
     "choice_gain",
+    "confusion",
     "convergence",
     "coverage_table",
     "discrete_pit",
     "ecdf_envelope",
+    "effective_number",
+    "equivalence_classes",
     "flag_counts",
     "gaussian_information",
     "has_two_modes",
@@ -53,6 +62,7 @@ __all__ = [
     "probability_test",
     "rank_pit",
     "reliability_table",
+    "representatives",
     "tarp",
     "trace_information",
     "uniformity",

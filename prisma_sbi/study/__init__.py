@@ -13,6 +13,12 @@ from prisma_sbi.study.population import Population, PopulationSettings, populate
 from prisma_sbi.study.profiles import ProfileSettings, profile_likelihood
 from prisma_sbi.study.samplers import Draws, EncodeSampler, GridSampler, Sampler
 from prisma_sbi.study.simulations import Simulations, simulate
+from prisma_sbi.study.vehicles import (
+    expected_confusion,
+    reduced_pool,
+    vehicle_classes,
+    vehicle_distances,
+)
 
 __all__ = [
     "Draws",
@@ -26,14 +32,18 @@ __all__ = [
     "calibrate",
     "calibration_pit",
     "calibration_table",
+    "expected_confusion",
     "fit_information",
     "information_gain",
     "local_information",
     "populate",
     "profile_likelihood",
+    "reduced_pool",
     "sbc_tree",
     "simulate",
     "spread_over_bound",
     "survey",
+    "vehicle_classes",
+    "vehicle_distances",
     "vehicle_test",
 ]

@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import xarray as xr
 
+from prisma_sbi.diagnostics.equivalence import effective_number
 from prisma_sbi.diagnostics.gain import choice_gain, marginal_gain
 from prisma_sbi.encoding.fitting import parameter_box
 from prisma_sbi.encoding.predict import model_of
@@ -52,10 +53,6 @@ def information_gain(
     prior = np.exp(np.asarray(model.log_vehicle_prior, np.float64))
     probability = np.asarray(vehicle_probability, np.float64)
     vehicle = choice_gain(probability, prior)
-    # Relative to the flat law of as many options, entropy is what is missing.
-    entropy = np.log(probability.shape[1]) - choice_gain(
-        probability, np.full(probability.shape[1], 1.0 / probability.shape[1])
-    )
     each = ("trip", "parameter")
     found = xr.Dataset(
         {
@@ -72,7 +69,7 @@ def information_gain(
                 np.stack([*(error for _, error in numbers), np.zeros(len(point))], axis=-1),
                 {"units": "nat"},
             ),
-            "n_vehicles": ("trip", np.exp(entropy)),
+            "n_vehicles": ("trip", effective_number(probability)),
         },
         coords={"parameter": list(_NAMES), "descriptor": [*_NAMES, "vehicle"]},
     )
