@@ -180,6 +180,8 @@ def test_another_budget_runs_its_rows_alone(finished):
     added = BudgetBook(finished.folder / BOOK_NAME).entries()[len(before) :]
     assert [entry.epsilon for entry in added] == [2.0, 2.0]
     assert lines_by_name(found)[PRIVATE] == lines_by_name(finished)[PRIVATE]
+    drawn = run(finished.folder, "fig1", config=other, run=False)
+    assert "epsilon_curve.png" in {path.name for path in drawn.files}
 
 
 def test_other_floors_score_again_and_spend_nothing(folder, tmp_path):

@@ -18,6 +18,7 @@ from prisma_sbi.pipeline.config import (
 )
 from prisma_sbi.pipeline.reproduce.figures import (
     draw_budget,
+    draw_curve,
     draw_map,
     draw_places,
     draw_scores,
@@ -260,7 +261,8 @@ class _Job:
         if self.target.has_scores:
             scores = collect_scores(self.study, self.rows, self.seeds)
             if self.target == Target.FIG1:
-                return draw_scores(scores, self.rows, path)
+                curve = draw_curve(scores, self.rows, folder / "epsilon_curve")
+                return [*draw_scores(scores, self.rows, path), *curve]
             drawn = draw_scores(scores, self.rows, path, full=True)
             return [*drawn, *draw_budget(scores, self.rows, folder)]
         there = [row for row in self.rows if self.is_complete(row)]

@@ -1,11 +1,18 @@
 """The figures of the paper, and those of the ablations, from what was run."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
-from prisma_sbi.evaluation import plot_loss_budget, plot_places, plot_scores, plot_tsne
+from prisma_sbi.evaluation import (
+    plot_epsilon_curve,
+    plot_loss_budget,
+    plot_places,
+    plot_scores,
+    plot_tsne,
+)
 from prisma_sbi.evaluation.plot_rows import spread
 from prisma_sbi.evaluation.plot_style import save_figures
 from prisma_sbi.pipeline.reproduce.results import SHOWN, Scores, values_of, wide_table
@@ -15,7 +22,7 @@ from prisma_sbi.pipeline.reproduce.study import REAL, Study
 FORMATS = ("png", "pdf")
 DOTS_PER_INCH = 110
 """Of the PNG; for print there is the PDF."""
-BUDGET_PANELS = {
+PANELS = {
     "acf_x_floor": "ACF × floor",
     "fid_x_floor": "FID × floor",
     "energy_w1_x_floor": "energy × floor",
@@ -23,7 +30,7 @@ BUDGET_PANELS = {
     "levels_w1_x_floor": "power levels × floor",
     "spectrum_x_floor": "spectrum × floor",
 }
-"""Metric -> title of a panel of the loss budget."""
+"""Metric -> title of a panel of the loss budget and of the curve over budgets."""
 
 
 def draw_scores(
@@ -78,13 +85,29 @@ def draw_budget(scores: Scores, rows: Sequence[Row], folder: Path) -> list[Path]
             {"stage": stage, "metric": metric, "value": value}
             for stage, name in stages.items()
             # A line for no panel names a stage that was not run.
-            for metric in ("", *BUDGET_PANELS)
+            for metric in ("", *PANELS)
             for value in (values_of(scores, name, metric) if metric else [0.0])
         ]
-        figure = plot_loss_budget(pd.DataFrame(lines), titles=BUDGET_PANELS)
+        figure = plot_loss_budget(pd.DataFrame(lines), titles=PANELS)
         name = f"loss_budget-{recipe.table}-eps{recipe.epsilon:g}"
         written += save_figures({name: figure}, folder, formats=FORMATS, dpi=DOTS_PER_INCH)
     return written
+
+
+def draw_curve(scores: Scores, rows: Sequence[Row], path: Path) -> list[Path]:
+    """Distances over the budget, a line per table; nothing unless several budgets were run."""
+    lines = [
+        {"epsilon": row.epsilon, "table": row.recipe.table or "no mechanism", "run": seed, **values}
+        for row in rows
+        if row.recipe is not None and row.recipe.source == Source.MAP
+        if row.recipe.is_private or row.name == "none-map"
+        for (name, seed), values in scores.items()
+        if name == row.name
+    ]
+    if len({line["epsilon"] for line in lines if math.isfinite(line["epsilon"])}) < 2:
+        return []
+    figure = plot_epsilon_curve(pd.DataFrame(lines), panels=PANELS)
+    return save_figures({path.name: figure}, path.parent, formats=FORMATS, dpi=DOTS_PER_INCH)
 
 
 def draw_map(study: Study, rows: Sequence[Row], seed: int, path: Path) -> list[Path]:
