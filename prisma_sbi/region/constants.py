@@ -1,9 +1,13 @@
 """Public constants of a region: what everybody may know before any trip is read."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from prisma_sbi import _validate
+
+ADDED_LATER = "added_later"
+"""Mark of a field that regions of earlier versions lack: at its default it stays out of the
+fingerprint, so that theirs does not change."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +25,10 @@ class Constants:
         Points at equal spacing along an unfolded route.
     acceleration_ceiling_mps2
         ``A``: the acceleration limit of a driver with aggressiveness 1.
+    acceleration_fade_mps
+        Speed at which the acceleration limit has fallen to half; 0, the published driver, for
+        a limit that does not fall. Engines give power, so real cars gather speed more slowly the
+        faster they are, and the power of a start lasts.
     brake_fraction
         ``B``: comfortable braking as a fraction of the acceleration limit.
     control_gain_per_s
@@ -61,6 +69,7 @@ class Constants:
     time_step_s: float = 1.0
     n_route_points: int = 256
     acceleration_ceiling_mps2: float = 2.0
+    acceleration_fade_mps: float = field(default=0.0, metadata={ADDED_LATER: True})
     brake_fraction: float = 1.0
     control_gain_per_s: float = 0.7
     tank_efficiency: float = 0.30
@@ -93,14 +102,15 @@ class Constants:
             if not low < high:
                 raise ValueError(f"Expected {name} to rise; got {(low, high)!r}.")
             object.__setattr__(self, name, (low, high))
-        may_be_zero = ("recuperation", "start_speed_share")
-        for field in fields(self):
-            if field.name in pairs:
+        may_be_zero = ("recuperation", "start_speed_share", "acceleration_fade_mps")
+        for item in fields(self):
+            if item.name in pairs:
                 continue
-            value = getattr(self, field.name)
-            _validate.finite(**{field.name: value})
-            if field.name not in may_be_zero:
-                _validate.positive(**{field.name: value})
+            value = getattr(self, item.name)
+            _validate.finite(**{item.name: value})
+            if item.name not in may_be_zero:
+                _validate.positive(**{item.name: value})
+        _validate.in_range(0.0, 1e3, acceleration_fade_mps=self.acceleration_fade_mps)
         _validate.in_range(0.0, 1.0, recuperation=self.recuperation)
         _validate.in_range(0.0, 1.0, start_speed_share=self.start_speed_share)
         _validate.in_range(0.0, 1.0, tank_efficiency=self.tank_efficiency)
@@ -122,7 +132,7 @@ class Constants:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Constants":
         """Inverse of :meth:`to_dict`; an unknown name raises ``ValueError``."""
-        known = {field.name for field in fields(cls)}
+        known = {item.name for item in fields(cls)}
         unknown = sorted(set(values) - known)
         if unknown:
             raise ValueError(

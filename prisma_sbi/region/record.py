@@ -9,7 +9,7 @@ import numpy as np
 
 from prisma_sbi._errors import RegionMismatchError
 from prisma_sbi.region.bounds import Bounds
-from prisma_sbi.region.constants import Constants
+from prisma_sbi.region.constants import ADDED_LATER, Constants
 from prisma_sbi.region.elevation import Elevation
 from prisma_sbi.region.pool import VehiclePool
 from prisma_sbi.region.roads import RoadNetwork
@@ -60,6 +60,8 @@ def _update(digest: "hashlib._Hash", part: object) -> None:
     digest.update(type(part).__name__.encode())
     for item in fields(part):
         value = getattr(part, item.name)
+        if item.metadata.get(ADDED_LATER) and value == item.default:
+            continue
         digest.update(item.name.encode())
         if isinstance(value, np.ndarray):
             plain = value.astype("U") if value.dtype.kind in "OUT" else value

@@ -149,8 +149,11 @@ def driver_step(
         left + share * (right - left), 2.0 * setting.deceleration_mps2 * remaining
     )
     limit = setting.acceleration_limit_mps2
+    upper = limit
+    if constants.acceleration_fade_mps > 0.0:
+        upper = limit / (1.0 + speed / constants.acceleration_fade_mps)
     acceleration = jnp.clip(
-        constants.control_gain_per_s * (safe_sqrt(squared_target) - speed), -limit, limit
+        constants.control_gain_per_s * (safe_sqrt(squared_target) - speed), -limit, upper
     )
     # The share of this step before arrival is piecewise linear in the position, so that energy
     # and duration stay continuous in the descriptors although time is discrete.

@@ -41,6 +41,15 @@ def test_fingerprint_changes_with_bounds_and_constants(three_edge_region: Region
     assert other.fingerprint != three_edge_region.fingerprint
 
 
+def test_a_constant_added_later_enters_the_fingerprint_only_where_it_acts(three_edge_region):
+    values = three_edge_region.constants.to_dict()
+    assert values.pop("acceleration_fade_mps") == 0.0
+    older = replace(three_edge_region, constants=Constants.from_dict(values))
+    assert older.fingerprint == three_edge_region.fingerprint
+    acting = replace(three_edge_region.constants, acceleration_fade_mps=8.0)
+    assert replace(three_edge_region, constants=acting).fingerprint != three_edge_region.fingerprint
+
+
 def test_fingerprint_ignores_name_memory_layout_and_string_type(three_edge_region: Region):
     elevation, vehicles = three_edge_region.elevation, three_edge_region.vehicles
     other = replace(

@@ -37,7 +37,9 @@ def drive(aggressiveness, detour, length_m, speed_mps, slope_rad, constants):
     for _ in range(constants.n_times):
         remaining = max(length - x - v * dt, 0.0)
         target = math.sqrt(min(max(between(squared, x, spacing), 0.0), 2 * brake * remaining))
-        acceleration = min(max(constants.control_gain_per_s * (target - v), -limit), limit)
+        fade = constants.acceleration_fade_mps
+        upper = limit / (1 + v / fade) if fade > 0 else limit
+        acceleration = min(max(constants.control_gain_per_s * (target - v), -limit), upper)
         if v > 0:
             engaged = min(max((arrival - x) / (v * dt), 0.0), 1.0)
         else:

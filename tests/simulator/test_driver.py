@@ -1,5 +1,7 @@
 """The driver against a plain transcription, and laws it must keep."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,6 +31,7 @@ from tests.simulator.examples import (
 CASES = [
     Constants(horizon_s=300),
     Constants(horizon_s=300, start_speed_share=0.8),
+    Constants(horizon_s=300, acceleration_ceiling_mps2=4.0, acceleration_fade_mps=8.0),
     Constants(horizon_s=120, time_step_s=0.5, brake_fraction=0.6, control_gain_per_s=1.4),
     Constants(horizon_s=300, time_step_s=2.0, brake_fraction=1.5, arrival_tolerance_m=25.0),
 ]
@@ -193,6 +196,26 @@ def test_driver_slows_for_a_signal_and_speeds_up_again(constants):
     assert 3.0 <= lowest < 7.0
     assert speed[position < signal - 100].max() > 14.0
     assert speed[(position > signal + 100) & (position < 900)].max() > 14.0
+
+
+def test_acceleration_fades_as_the_closed_form_says():
+    """Under full acceleration v + v^2 / (2 f) = a t, so the speed after t is a root."""
+    fade, limit, step = 8.0, 3.0, 0.01
+    constants = Constants(
+        horizon_s=20,
+        time_step_s=step,
+        acceleration_ceiling_mps2=limit,
+        acceleration_fade_mps=fade,
+        control_gain_per_s=50.0,
+    )
+    road = Road(jnp.asarray(5_000.0), jnp.full(64, 60.0), jnp.zeros(64))
+    speed = np.asarray(drive(jnp.asarray(1.0), jnp.asarray(1.0), road, constants).speed_mps)
+    time = step * np.arange(len(speed))
+    expected = fade * (np.sqrt(1.0 + 2.0 * limit * time / fade) - 1.0)
+    np.testing.assert_allclose(speed, expected, atol=0.03)
+    published = replace(constants, acceleration_fade_mps=0.0)
+    constant = np.asarray(drive(jnp.asarray(1.0), jnp.asarray(1.0), road, published).speed_mps)
+    np.testing.assert_allclose(constant, limit * time, atol=0.05)
 
 
 def test_roads_from_profiles_turns_grades_into_angles():
