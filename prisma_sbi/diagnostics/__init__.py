@@ -11,6 +11,7 @@ from prisma_sbi.diagnostics.fisher import (
     Spectrum,
     gaussian_information,
     information_spectrum,
+    noise_features,
     trace_information,
 )
 from prisma_sbi.diagnostics.gain import choice_gain, marginal_gain
@@ -59,6 +60,7 @@ __all__ = [
     "information_spectrum",
     "log_scores",
     "marginal_gain",
+    "noise_features",
     "probability_test",
     "rank_pit",
     "reliability_table",

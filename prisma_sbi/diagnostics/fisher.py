@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-_FLAT = 1e-10
+_FLAT = 1e-12
 """An eigenvalue below this share of the largest is nothing: the direction is not identified."""
 
 
@@ -78,20 +78,52 @@ def trace_information(
     .. [1] Lange, Little and Taylor, Robust statistical modeling using the t distribution, 1989.
        https://doi.org/10.1080/01621459.1989.10478852
     """
-    nu = jnp.asarray(degrees_of_freedom)
-    phi = jnp.asarray(memory)
     scale = floor_w + share * jnp.abs(power_w)
-    location = jacobian / scale[:, None]
-    relative = share * jnp.sign(power_w)[:, None] * jacobian / scale[:, None]
-    spread = jnp.sqrt(1.0 - phi**2)
-    moved = jnp.concatenate([location[:1], (location[1:] - phi * location[:-1]) / spread])
-    changed = phi * (relative[1:] - relative[:-1]) / spread
-    about_location = (nu + 1.0) / (nu + 3.0)
-    about_scale = 2.0 * nu / (nu + 3.0)
-    remembered = nu / (nu - 2.0)
-    return about_location * (moved.T @ moved + remembered * changed.T @ changed) + about_scale * (
-        relative.T @ relative
+    features = noise_features(
+        jacobian.T / scale,
+        share * jnp.sign(power_w) * jacobian.T / scale,
+        memory=memory,
+        degrees_of_freedom=degrees_of_freedom,
     )
+    return features @ features.T
+
+
+def noise_features(
+    location: Float[Array, "*n time"],
+    log_scale: Float[Array, "*n time"],
+    *,
+    memory: float | Float[Array, ""],
+    degrees_of_freedom: float | Float[Array, ""],
+) -> Float[Array, "*n feature"]:
+    """Small changes of a trace law as vectors, whose products are those of the Fisher metric.
+
+    Parameters
+    ----------
+    location : (..., time)
+        Change of the power, in units of the scale of the noise.
+    log_scale : (..., time)
+        Change of the logarithm of the scale.
+    memory, degrees_of_freedom
+        Of the noise.
+
+    Returns
+    -------
+    features : (..., feature)
+        Three parts, see :func:`trace_information`.
+    """
+    nu, phi = jnp.asarray(degrees_of_freedom), jnp.asarray(memory)
+    spread = jnp.sqrt(1.0 - phi**2)
+    moved = jnp.concatenate(
+        [location[..., :1], (location[..., 1:] - phi * location[..., :-1]) / spread], axis=-1
+    )
+    changed = phi * (log_scale[..., 1:] - log_scale[..., :-1]) / spread
+    about_location = jnp.sqrt((nu + 1.0) / (nu + 3.0))
+    parts = [
+        about_location * moved,
+        about_location * jnp.sqrt(nu / (nu - 2.0)) * changed,
+        jnp.sqrt(2.0 * nu / (nu + 3.0)) * log_scale,
+    ]
+    return jnp.concatenate(parts, axis=-1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -165,7 +197,7 @@ def information_spectrum(information: np.ndarray, scale: np.ndarray) -> Spectrum
     inverse = np.where(known, 1.0 / np.where(known, value, 1.0), 0.0)
     variance = np.sum(vector**2 * inverse[..., None, :], axis=-1)
     # A parameter with a part in a direction that is not identified is not identified.
-    lost = np.sum(np.where(known[..., None, :], 0.0, vector**2), axis=-1) > 1e-12
+    lost = np.sum(np.where(known[..., None, :], 0.0, vector**2), axis=-1) > 1e-9
     diagonal = np.diagonal(information, axis1=-2, axis2=-1)
     with np.errstate(divide="ignore"):
         alone = np.where(diagonal > 0.0, 1.0 / np.sqrt(np.maximum(diagonal, 0.0)), np.inf)

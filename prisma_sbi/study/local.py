@@ -8,9 +8,8 @@ import xarray as xr
 from jaxtyping import Array, Float
 
 from prisma_sbi.diagnostics.fisher import (
-    gaussian_information,
     information_spectrum,
-    trace_information,
+    noise_features,
 )
 from prisma_sbi.inference.batch import map_trips
 from prisma_sbi.models.likelihood import SummaryLikelihood, TraceLikelihood
@@ -106,9 +105,12 @@ def local_information(
         road = jax.tree.map(lambda leaf: leaf[jnp.asarray(rows)], roads)
         at = jnp.asarray(np.asarray(point)[rows], jnp.float32)
         chosen = model.pool[jnp.asarray(np.asarray(vehicle)[rows])]
-        return {"information": _information_chunk(model, road, at, chosen, with_vehicle)}
+        return {"feature": _feature_chunk(model, road, at, chosen, with_vehicle)}
 
-    found = map_trips(solve, n, chunk_size=chunk_size, progress=progress)["information"]
+    feature = map_trips(solve, n, chunk_size=chunk_size, progress=progress)["feature"]
+    # Products in double precision: eigenvalues spread over more decades than single has.
+    feature = feature.astype(np.float64)
+    found = feature @ np.swapaxes(feature, 1, 2)
     scale = np.sqrt(prior_variances(model))
     names = ["aggressiveness", "detour"]
     if with_vehicle:
@@ -117,7 +119,7 @@ def local_information(
     spectrum = information_spectrum(found, scale)
     return xr.Dataset(
         {
-            "information": (("trip", "parameter", "other"), found.astype(np.float64)),
+            "information": (("trip", "parameter", "other"), found),
             "eigenvalue": (("trip", "mode"), spectrum.eigenvalue),
             "eigenvector": (("trip", "parameter", "mode"), spectrum.eigenvector),
             "bound": (("trip", "parameter"), spectrum.bound),
@@ -164,14 +166,14 @@ def spread_over_bound(
 
 
 @eqx.filter_jit
-def _information_chunk(
+def _feature_chunk(
     model: TripModel,
     road: Road,
     point: Float[Array, "trip 2"],
     vehicle: Vehicle,
     with_vehicle: bool,  # noqa: FBT001  static for the compiler
-) -> Float[Array, "trip parameter parameter"]:
-    """Information of a chunk of trips."""
+) -> Float[Array, "trip parameter feature"]:
+    """Score of each parameter of a chunk of trips, as vectors; information is their products."""
     constants, likelihood = model.constants, model.likelihood
 
     def one(road, point, vehicle):
@@ -185,11 +187,11 @@ def _information_chunk(
         if isinstance(likelihood, TraceLikelihood):
             clean = power(parameters)
             law = likelihood.law(clean)
-            return trace_information(
-                clean,
-                jax.jacfwd(power)(parameters),
-                floor_w=law.floor_w,
-                share=law.share,
+            scale = law.floor_w + law.share * jnp.abs(clean)
+            slope = jax.jacfwd(power)(parameters).T / scale
+            return noise_features(
+                slope,
+                law.share * jnp.sign(clean) * slope,
                 memory=law.memory,
                 degrees_of_freedom=law.degrees_of_freedom,
             )
@@ -198,6 +200,6 @@ def _information_chunk(
         def residuals(parameters):
             return summary_residuals(summarize(power(parameters), constants), seen, constants)
 
-        return gaussian_information(jax.jacfwd(residuals)(parameters))
+        return jax.jacfwd(residuals)(parameters).T
 
     return jax.vmap(one)(road, point, vehicle)

@@ -12,9 +12,9 @@ from jaxtyping import Array, Float
 
 from prisma_sbi import _validate
 from prisma_sbi.diagnostics.equivalence import equivalence_classes, representatives
+from prisma_sbi.diagnostics.fisher import noise_features
 from prisma_sbi.inference.batch import map_trips
 from prisma_sbi.models.likelihood import TraceLikelihood
-from prisma_sbi.models.trace_noise import TraceNoise
 from prisma_sbi.models.trip_model import TripModel
 from prisma_sbi.region.pool import VehiclePool
 from prisma_sbi.region.profiles import RoadProfiles
@@ -225,26 +225,6 @@ def _check_point(point: np.ndarray, n_trips: int) -> None:
         raise ValueError(f"Expected point ({n_trips}, 2), one a road; got {np.shape(point)}.")
 
 
-def _features(location: Array, log_scale: Array, law: TraceNoise) -> Float[Array, "*n feature"]:
-    """Differences of traces as vectors whose squared length is that of the Fisher metric.
-
-    Of standardized differences of the power and of logarithms of the scale ``(..., time)``.
-    """
-    nu, phi = jnp.asarray(law.degrees_of_freedom), jnp.asarray(law.memory)
-    spread = jnp.sqrt(1.0 - phi**2)
-    moved = jnp.concatenate(
-        [location[..., :1], (location[..., 1:] - phi * location[..., :-1]) / spread], axis=-1
-    )
-    changed = phi * (log_scale[..., 1:] - log_scale[..., :-1]) / spread
-    about_location = jnp.sqrt((nu + 1.0) / (nu + 3.0))
-    parts = [
-        about_location * moved,
-        about_location * jnp.sqrt(nu / (nu - 2.0)) * changed,
-        jnp.sqrt(2.0 * nu / (nu + 3.0)) * log_scale,
-    ]
-    return jnp.concatenate(parts, axis=-1)
-
-
 def _powers(model: TripModel, road: Road, point: Array) -> Float[Array, "vehicle time"]:
     """Power of every vehicle of the pool on one drive."""
     return jax.vmap(
@@ -264,15 +244,16 @@ def _distance_chunk(
         slope = jax.jacfwd(lambda p: _powers(model, road, p))(at)
         law = likelihood.law(power)
         scale = law.floor_w + law.share * jnp.abs(power)
+        memory = {"memory": law.memory, "degrees_of_freedom": law.degrees_of_freedom}
 
         def row(mine):
             my_power, my_scale, my_slope = mine
             mean_scale = 0.5 * (my_scale + scale)
-            step = _features(
-                (power - my_power) / mean_scale, jnp.log(scale) - jnp.log(my_scale), law
+            step = noise_features(
+                (power - my_power) / mean_scale, jnp.log(scale) - jnp.log(my_scale), **memory
             )
             relative = law.share * jnp.sign(my_power)[:, None] * my_slope / my_scale[:, None]
-            driver = _features((my_slope / my_scale[:, None]).T, relative.T, law)
+            driver = noise_features((my_slope / my_scale[:, None]).T, relative.T, **memory)
             # An orthonormal frame of what the driver can do; flat directions can do nothing.
             root, size, _ = jnp.linalg.svd(driver.T, full_matrices=False)
             frame = jnp.where(size > 1e-6 * jnp.maximum(size[0], 1e-30), root, 0.0)

@@ -91,14 +91,14 @@ def test_a_choice_between_two_goes_wrong_as_often_as_the_distance_says(law):
     pair = model(law)
     pair = TripModel(pair.pool[chosen], pair.prior, pair.choice, pair.likelihood, pair.constants)
     found = expected_confusion(
-        city(), routes().take(rows), POINT[:1], model=pair, n_draws=4_000, chunk_size=1
+        city(), routes().take(rows), POINT[:1], model=pair, n_draws=1_000, chunk_size=1
     )
     assert found.dims == ("trip", "vehicle", "other")
     # Mean probability of the wrong one: a logistic function of a normal log ratio.
     d = matrix[5, partner]
     z = np.random.default_rng(0).normal(size=400_000)
     expected = np.mean(1.0 / (1.0 + np.exp(0.5 * d**2 + d * z)))
-    np.testing.assert_allclose(found.values[0, [0, 1], [1, 0]], expected, atol=0.02)
+    np.testing.assert_allclose(found.values[0, [0, 1], [1, 0]], expected, atol=0.03)
     assert expected > 0.5 * norm.cdf(-0.5 * d)
 
 
