@@ -11,6 +11,7 @@ from prisma_sbi.privacy.release import Release
 from prisma_sbi.region.profiles import RoadProfiles, RouteStatus
 from prisma_sbi.region.record import Region
 from prisma_sbi.region.routing import route_profiles
+from prisma_sbi.simulator.restlessness import restless_power
 from prisma_sbi.simulator.trip import simulate_trips
 
 _MAX_REDRAWS = 30
@@ -87,6 +88,7 @@ def decode(
         table["vehicle"],
         progress=progress,
     )
+    power_w = restless_power(power_w, region.constants, rng)
     return _dataset(release, region, table, profiles, power_w, n_redraws, n_replaced)
 
 

@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 
 from prisma_sbi import _validate
 from prisma_sbi._errors import BudgetError, InputDataError
+from prisma_sbi.models.trip_model import LIKELIHOODS
 from prisma_sbi.privacy.accounting import rho_from_epsilon_delta
 from prisma_sbi.privacy.settings import Mechanism, SynthesisSettings
 from prisma_sbi.region.constants import Constants
@@ -29,7 +30,8 @@ class RegionConfig:
     pool_size, first_year, last_year
         Vehicles kept from the files.
     constants
-        Constants that differ from the defaults.
+        Constants that differ from the defaults; ``preset = "realistic"`` among them takes those
+        of that name first.
     """
 
     name: str = "region"
@@ -81,6 +83,23 @@ class SplitConfig:
     def __post_init__(self) -> None:
         _validate.at_least(1, n_train=self.n_train)
         _validate.at_least(4, n_holdout=self.n_holdout)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeConfig:
+    """How trips are fitted.
+
+    Attributes
+    ----------
+    likelihood
+        What the fit sees of a trace: ``summary`` (energy, duration and their course, as
+        published), ``texture`` (variance and autocorrelation too) or ``trace``.
+    """
+
+    likelihood: str = "summary"
+
+    def __post_init__(self) -> None:
+        _validate.one_of(list(LIKELIHOODS), likelihood=self.likelihood)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,6 +217,7 @@ class PipelineConfig:
     region: RegionConfig = field(default_factory=RegionConfig)
     telemetry: TelemetryConfig = field(default_factory=TelemetryConfig)
     split: SplitConfig = field(default_factory=SplitConfig)
+    encode: EncodeConfig = field(default_factory=EncodeConfig)
     synthesize: SynthesizeConfig = field(default_factory=SynthesizeConfig)
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
     base_folder: str = ""
@@ -218,8 +238,8 @@ def load_config(path: str | Path) -> PipelineConfig:
     Parameters
     ----------
     path
-        A file with the tables ``region``, ``telemetry``, ``split``, ``synthesize`` and
-        ``evaluate``; what is left out keeps its default.
+        A file with the tables ``region``, ``telemetry``, ``split``, ``encode``, ``synthesize``
+        and ``evaluate``; what is left out keeps its default.
 
     Returns
     -------

@@ -19,6 +19,7 @@ from prisma_sbi.decoding.decode import decode
 from prisma_sbi.descriptors.table import DESCRIPTORS
 from prisma_sbi.encoding import descriptor_table, encode, load_fit, save_fit, status_counts
 from prisma_sbi.evaluation import compute_floors, evaluate, metrics_json, recovery
+from prisma_sbi.models import TripModel
 from prisma_sbi.pipeline.budget_book import BudgetTotal, path_sources
 from prisma_sbi.pipeline.config import PipelineConfig
 from prisma_sbi.pipeline.figures import draw_figures
@@ -143,7 +144,7 @@ class _Run:
             self._stamps(trip_files),
         )
         self._stage("telemetry", key, lambda out: self._make_traces(region, out))
-        encoded = stage_key(key)
+        encoded = stage_key(key, asdict(config.encode))
         self._stage("encode", encoded, lambda out: self._make_fit(region, out))
         keys = {mode: self._release_key(encoded, mode) for mode in self.modes}
         self.spending.check(keys, self._sources(), force=self.force)
@@ -270,7 +271,8 @@ class _Run:
     def _make_fit(self, region: Region, out: Path) -> str:
         """Encode the training trips."""
         train = load_traces(self.folder / "train.zarr")
-        fit = encode(region, train, progress=self.reporter.progress)
+        model = TripModel.of(region, likelihood=self.config.encode.likelihood)
+        fit = encode(region, train, model=model, progress=self.reporter.progress)
         save_fit(fit, out / "fit.zarr")
         table = descriptor_table(region, fit).to_dataframe().reset_index()
         table.to_parquet(out / "descriptors.parquet", index=False)

@@ -1,6 +1,8 @@
 """Public constants of a region: what everybody may know before any trip is read."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from types import MappingProxyType
 from typing import Any
 
 from prisma_sbi import _validate
@@ -8,6 +10,25 @@ from prisma_sbi import _validate
 ADDED_LATER = "added_later"
 """Mark of a field that regions of earlier versions lack: at its default it stays out of the
 fingerprint, so that theirs does not change."""
+
+PRESETS: Mapping[str, Mapping[str, float]] = MappingProxyType(
+    {
+        "published": MappingProxyType({}),
+        "realistic": MappingProxyType(
+            {
+                "acceleration_ceiling_mps2": 4.0,
+                "acceleration_fade_mps": 8.0,
+                "brake_fraction": 0.7,
+                "idle_power_w_per_l": 3_000.0,
+                "restlessness": 0.3,
+                "start_speed_share": 0.5,
+            }
+        ),
+    }
+)
+"""Sets of constants by name. ``published`` is the driver of the paper; ``realistic`` starts on the
+move, where recordings were cut, gathers speed as an engine of limited power does, brakes more
+gently than it accelerates, and idles at the fuel flow of real engines (see docs/realism.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +63,9 @@ class Constants:
     start_speed_share
         Speed at the start as a share of the drivable speed there. 0 is the published driver,
         which starts from rest; recordings that were cut at a boundary start on the move.
+    restlessness, restlessness_memory_s
+        Largest relative wander of the power of decoded traces, and how long it lasts; 0, as
+        published, for none. See :func:`~prisma_sbi.simulator.restless_power`.
     arrival_tolerance_m
         The trip ends, and the engine stops, this far before the end of the road.
     creep_speed_mps, creep_length_m
@@ -76,6 +100,8 @@ class Constants:
     recuperation: float = 0.0
     idle_power_w_per_l: float = 2_000.0
     start_speed_share: float = 0.0
+    restlessness: float = field(default=0.0, metadata={ADDED_LATER: True})
+    restlessness_memory_s: float = field(default=5.0, metadata={ADDED_LATER: True})
     arrival_tolerance_m: float = 1.0
     creep_speed_mps: float = 3.0
     creep_length_m: float = 20.0
@@ -102,7 +128,12 @@ class Constants:
             if not low < high:
                 raise ValueError(f"Expected {name} to rise; got {(low, high)!r}.")
             object.__setattr__(self, name, (low, high))
-        may_be_zero = ("recuperation", "start_speed_share", "acceleration_fade_mps")
+        may_be_zero = (
+            "recuperation",
+            "start_speed_share",
+            "acceleration_fade_mps",
+            "restlessness",
+        )
         for item in fields(self):
             if item.name in pairs:
                 continue
@@ -110,6 +141,7 @@ class Constants:
             _validate.finite(**{item.name: value})
             if item.name not in may_be_zero:
                 _validate.positive(**{item.name: value})
+        _validate.in_range(0.0, 2.0, restlessness=self.restlessness)
         _validate.in_range(0.0, 1e3, acceleration_fade_mps=self.acceleration_fade_mps)
         _validate.in_range(0.0, 1.0, recuperation=self.recuperation)
         _validate.in_range(0.0, 1.0, start_speed_share=self.start_speed_share)
@@ -130,8 +162,19 @@ class Constants:
         }
 
     @classmethod
+    def preset(cls, name: str, **changes: Any) -> "Constants":
+        """One of :data:`PRESETS`, with changes; an unknown name raises ``ValueError``."""
+        _validate.one_of(list(PRESETS), preset=name)
+        return cls(**{**PRESETS[name], **changes})
+
+    @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Constants":
-        """Inverse of :meth:`to_dict`; an unknown name raises ``ValueError``."""
+        """Inverse of :meth:`to_dict`; an unknown name raises ``ValueError``.
+
+        A key ``preset`` names the set of constants that the others change.
+        """
+        values = dict(values)
+        name = values.pop("preset", "published")
         known = {item.name for item in fields(cls)}
         unknown = sorted(set(values) - known)
         if unknown:
@@ -143,4 +186,4 @@ class Constants:
             name: tuple(value) if isinstance(value, list) else value
             for name, value in values.items()
         }
-        return cls(**known_values)
+        return cls.preset(name, **known_values)

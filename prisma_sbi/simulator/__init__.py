@@ -13,6 +13,7 @@ from prisma_sbi.simulator.driver import (
     squared_speed_envelope,
 )
 from prisma_sbi.simulator.fleet import simulate_fleet
+from prisma_sbi.simulator.restlessness import restless_power
 from prisma_sbi.simulator.trip import simulate_power, simulate_trips
 from prisma_sbi.simulator.vehicle import (
     Vehicle,
@@ -32,6 +33,7 @@ __all__ = [
     "driver_step",
     "initial_state",
     "power_trace",
+    "restless_power",
     "roads_from_profiles",
     "safe_sqrt",
     "simulate_fleet",

@@ -2,15 +2,16 @@
 
 import numpy as np
 import xarray as xr
-from scipy.signal import lfilter
 
 from prisma_sbi import _validate
 from prisma_sbi.region.profiles import RouteStatus
 from prisma_sbi.region.record import Region
 from prisma_sbi.region.routing import route_profiles
+from prisma_sbi.simulator.restlessness import multiplied_by_noise
 from prisma_sbi.simulator.trip import simulate_trips
 
 _MIN_ROUTE_M = 400.0
+_MEMORY = 0.8
 
 
 def simulate_fleet(
@@ -66,7 +67,8 @@ def simulate_fleet(
         "vehicle": _draw_vehicles(len(region.vehicles), n_trips, rng),
     }
     power_w = simulate_trips(region, profiles, **truth)
-    power_w = _add_noise(power_w, noise_scale, rng)
+    if noise_scale > 0.0:
+        power_w = multiplied_by_noise(power_w, noise_scale, _MEMORY, rng)
     return _dataset(region, start, end, truth, power_w)
 
 
@@ -110,18 +112,6 @@ def _draw_vehicles(n_vehicles: int, n_trips: int, rng: np.random.Generator) -> n
     share = 1.0 / (1.0 + np.arange(n_vehicles))
     rng.shuffle(share)
     return rng.choice(n_vehicles, size=n_trips, p=share / share.sum()).astype(np.int32)
-
-
-def _add_noise(power_w: np.ndarray, scale: float, rng: np.random.Generator) -> np.ndarray:
-    """Multiply by a positive stationary process with mean one; what is zero stays zero."""
-    if scale == 0.0:
-        return power_w
-    memory = 0.8
-    white = rng.normal(size=power_w.shape) * np.sqrt(1.0 - memory**2)
-    white[:, 0] /= np.sqrt(1.0 - memory**2)
-    process = lfilter([1.0], [1.0, -memory], white, axis=1)
-    factor = np.exp(scale * np.asarray(process) - 0.5 * scale**2)
-    return (power_w * factor).astype(np.float32)
 
 
 def _dataset(region: Region, start, end, truth, power_w: np.ndarray) -> xr.Dataset:

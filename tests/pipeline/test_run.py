@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from prisma_sbi._errors import GuaranteeError, InputDataError, RegionMismatchErr
 from prisma_sbi.decoding import decode
 from prisma_sbi.encoding import descriptor_table, encode, load_fit, save_fit, status_counts
 from prisma_sbi.pipeline import demo_config, load_config, run_pipeline
+from prisma_sbi.pipeline.config import EncodeConfig
 from prisma_sbi.pipeline.stage import run_stage
 from prisma_sbi.privacy import SynthesisSettings, load_release, synthesize
 from prisma_sbi.region import Constants, demo_region, load_region
@@ -145,7 +147,6 @@ def test_traces_of_another_horizon_are_refused(run):
 
 
 def test_pool_of_one_vehicle_works():
-    from dataclasses import replace
 
     from prisma_sbi.region import builtin_pool
 
@@ -165,6 +166,8 @@ def test_pool_of_one_vehicle_works():
         ("[synthesize]\ndelta = 1.0\n", "delta"),
         ("[region]\npool_size = 0\n", "pool_size"),
         ("[region.constants]\ngravity = 9.0\n", "gravity"),
+        ("[region.constants]\npreset = 'surreal'\n", "'published', 'realistic'"),
+        ("[encode]\nlikelihood = 'odor'\n", "'summary', 'texture', 'trace'"),
         ("not toml", "TOML"),
     ],
 )
@@ -172,3 +175,29 @@ def test_configuration_errors_name_the_key(tmp_path, text, message):
     (tmp_path / "c.toml").write_text(text)
     with pytest.raises(InputDataError, match=message):
         load_config(tmp_path / "c.toml")
+
+
+def test_a_preset_of_constants_can_be_changed_further(tmp_path):
+    text = "[region.constants]\npreset = 'realistic'\nbrake_fraction = 0.9\n"
+    (tmp_path / "c.toml").write_text(text)
+    constants = Constants.from_dict(load_config(tmp_path / "c.toml").region.constants)
+    assert constants == Constants.preset("realistic", brake_fraction=0.9)
+    assert Constants.from_dict(constants.to_dict()) == constants
+    assert Constants.preset("published") == Constants()
+
+
+def test_a_run_sees_texture_under_the_realistic_preset(tmp_path):
+    config = demo_config(n_trips=16)
+    config = replace(
+        config,
+        region=replace(config.region, constants={"preset": "realistic"}),
+        encode=EncodeConfig(likelihood="texture"),
+        evaluate=replace(config.evaluate, figures=False),
+    )
+    result = run_pipeline(config, tmp_path)
+    assert load_region(tmp_path / "region").constants == Constants.preset("realistic")
+    fit = load_fit(tmp_path / "fit.zarr")
+    assert json.loads(fit.attrs["model"])["likelihood"]["name"] == "texture"
+    real = load_traces(tmp_path / "real.zarr")["power_w"].values
+    assert np.median(real[:, 0]) > 10_000  # on the move from the first second
+    assert set(result.metrics["modes"]) == {"none", "epsilon=1"}

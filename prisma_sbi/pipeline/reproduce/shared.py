@@ -10,6 +10,7 @@ import xarray as xr
 
 from prisma_sbi._files import remove
 from prisma_sbi.encoding import EncodeSettings, Method, QuadratureFit, encode, load_fit, save_fit
+from prisma_sbi.models import TripModel
 from prisma_sbi.pipeline.config import PipelineConfig
 from prisma_sbi.pipeline.reproduce.inputs import (
     make_region,
@@ -73,7 +74,10 @@ class Shared:
 
     def fit_key(self, recipe: Recipe) -> str:
         """What the fit of a recipe depends on."""
-        return stage_key(self.trips_key, recipe.roads, repr(_encode_settings(recipe)))
+        seen = self.config.encode.likelihood
+        # The published likelihood goes unnamed, as it did before there was a choice.
+        named = () if seen == "summary" else (seen,)
+        return stage_key(self.trips_key, recipe.roads, repr(_encode_settings(recipe)), *named)
 
     def region(self, roads: Roads = Roads.ALL) -> Region:
         """The public inputs of a row."""
@@ -124,6 +128,7 @@ class Shared:
         fit = encode(
             region,
             under(region, self._trips),
+            model=TripModel.of(region, likelihood=self.config.encode.likelihood),
             settings=_encode_settings(recipe),
             checkpoint=checkpoint,
             progress=self.reporter.progress,
