@@ -124,6 +124,7 @@ def test_log_score_is_the_density_of_the_posterior(small):
     assert found["log_score"].values[0] == pytest.approx(at_truth - log_evidence, abs=0.35)
 
 
+@pytest.mark.slow
 def test_encode_samples_as_well():
     settings = EncodeSettings(method="laplace", work=LaplaceFit(n_chains=2, n_draws=30))
     sampler = EncodeSampler(settings=settings, n_draws=40, chunk_size=4)

@@ -72,6 +72,7 @@ def test_an_unknown_vehicle_costs_information(plain):
     assert np.any(two.values > 1.05 * plain["bound"].values)
 
 
+@pytest.mark.slow
 def test_summaries_say_less_than_traces_of_little_noise():
     fine = TraceLikelihood(floor_w=300.0, share=0.05)
     trace = local_information(city(), routes(), POINT, VEHICLE, model=model(fine))

@@ -88,6 +88,7 @@ def test_curve_is_the_parabola_of_the_marginal(bell):
         )
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_quadrature_in_the_normal_limit(bell):
     """The sampler, on the same data under a flat prior: central intervals of its draws."""
     simulations = simulate(model(choice=FixedVehicle(0)), routes(), 2)
@@ -139,6 +140,7 @@ def flat_draws():
     return from_noise, simulations, sampler(city(), simulations, None)
 
 
+@pytest.mark.slow
 def test_an_uninformative_trip_contracts_nothing():
     of, simulations, draws = flat_draws()
     found = information_gain(of, draws.point, draws.vehicle_probability, truth=simulations.point)

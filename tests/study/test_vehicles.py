@@ -80,7 +80,10 @@ def test_distances_are_symmetric_and_an_unknown_driver_hides_differences(wide):
     assert np.all(wide["distance"].values[:, 0, 1:] < wide["distance_known"].values[:, 0, 1:])
 
 
-@pytest.mark.parametrize("law", [WHITE, TraceLikelihood(floor_w=30_000.0, share=0.3)])
+@pytest.mark.parametrize(
+    "law",
+    [WHITE, pytest.param(TraceLikelihood(floor_w=30_000.0, share=0.3), marks=pytest.mark.slow)],
+)
 def test_a_choice_between_two_goes_wrong_as_often_as_the_distance_says(law):
     """Pools of two: one minus the mean probability of the truth, against its closed form."""
     rows = np.asarray([0])
@@ -102,6 +105,7 @@ def test_a_choice_between_two_goes_wrong_as_often_as_the_distance_says(law):
     assert expected > 0.5 * norm.cdf(-0.5 * d)
 
 
+@pytest.mark.slow
 def test_rows_of_the_confusion_sum_to_one_and_less_noise_confuses_less():
     rows = np.asarray([0])
     loud, quiet = (
