@@ -36,7 +36,7 @@ def encode(
     method: str = Method.MAP,
     model: TripModel | None = None,
     settings: EncodeSettings | None = None,
-    chunk_size: int = 16,
+    chunk_size: int | None = None,
     checkpoint: str | PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> xr.DataTree:
@@ -57,7 +57,7 @@ def encode(
     settings
         Method and work per trip.
     chunk_size
-        Trips per compiled call.
+        Trips per compiled call; by default what suits the method, 4 to 16.
     checkpoint
         Folder for finished chunks. If a run is interrupted, the same call goes on from
         there; the caller deletes the folder once the result is saved.
@@ -94,6 +94,7 @@ def encode(
     """
     settings = _checked_settings(method, settings)
     model = _checked_model(region, model, settings)
+    chunk_size = Method(settings.method).chunk_size if chunk_size is None else chunk_size
     power_w = _checked_power(region, traces)
     _check_memory(region, settings, chunk_size)
     profiles = route_profiles(

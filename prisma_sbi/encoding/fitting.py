@@ -55,8 +55,8 @@ _LEAST_LIKENESS = 0.3
 _LEAST_CELLS = 30.0
 _MOST_DIVERGING = 0.02
 _DOUBT = FitFlag.R_HAT | FitFlag.LOW_ESS
-_FEW = 4
-_LONGER = 3
+_FEW = 2
+_LONGER = 2
 """How much longer the chains of the second pass are."""
 
 

@@ -35,6 +35,11 @@ class Method(StrEnum):
         return self not in (Method.MAP, Method.SVI)
 
     @property
+    def chunk_size(self) -> int:
+        """Trips per compiled call: few where one takes long, so that cores end together."""
+        return {Method.HMC: 4, Method.QUADRATURE: 8, Method.NUTS: 1}.get(self, 16)
+
+    @property
     def is_separate(self) -> bool:
         """Whether a trip gets the same result, bit for bit, whatever trips are fitted with it.
 

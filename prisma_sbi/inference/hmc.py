@@ -40,7 +40,7 @@ class HmcSettings:
 
     n_chains: int = 4
     n_warmup: int = 20
-    n_draws: int = 400
+    n_draws: int = 300
     n_steps: int = 4
     trajectory: tuple[float, float] = (1.5, 2.3)
     target_acceptance: float = 0.5
