@@ -73,7 +73,7 @@ def information_atlas(
     *,
     driver: tuple[float, float] = DRIVER,
     vehicle: int | None = None,
-    n_vehicles: int = 12,
+    n_vehicles: int = 32,
     model: TripModel | None = None,
     chunk_size: int = 16,
     progress: Progress | None = None,
@@ -151,7 +151,7 @@ def information_atlas(
     """
     model = model or TripModel.of(region, likelihood="trace")
     check_roads(profiles)
-    chosen = _checked_vehicle(region, vehicle)
+    chosen = vehicle_of_pool(region, vehicle)
     point = np.tile(_checked_driver(region, driver), (len(profiles), 1))
     local = local_information(
         region,
@@ -235,20 +235,20 @@ def best_routes(atlas: xr.Dataset, n: int = 5, *, descriptor: str = "") -> np.nd
     return np.argsort(-gain.values, kind="stable")[:n]
 
 
-def _routed(region: Region, ends: np.ndarray) -> RoadProfiles:
-    """Routes between junctions ``(2, route)``."""
-    lat, lon = region.roads.node_lat_deg[ends], region.roads.node_lon_deg[ends]
-    return route_profiles(region, lat[0], lon[0], lat[1], lon[1])
-
-
-def _checked_vehicle(region: Region, vehicle: int | None) -> int:
-    """A position in the pool."""
+def vehicle_of_pool(region: Region, vehicle: int | None = None) -> int:
+    """A position in the pool; by default that of the vehicle of median mass."""
     n = len(region.vehicles)
     if vehicle is None:
         return int(np.argsort(region.vehicles.mass_kg, kind="stable")[n // 2])
     if not 0 <= vehicle < n:
         raise ValueError(f"Expected a vehicle in 0..{n - 1}; got {vehicle}.")
     return int(vehicle)
+
+
+def _routed(region: Region, ends: np.ndarray) -> RoadProfiles:
+    """Routes between junctions ``(2, route)``."""
+    lat, lon = region.roads.node_lat_deg[ends], region.roads.node_lon_deg[ends]
+    return route_profiles(region, lat[0], lon[0], lat[1], lon[1])
 
 
 def _checked_driver(region: Region, driver: tuple[float, float]) -> np.ndarray:
