@@ -292,8 +292,8 @@ def profile(
     texts = [
         {
             "trip": row["trip"], "parameter": row["parameter"], "best": f"{row['best']:.4f}",
-            "profile": f"{row['low']:.4f} to {row['high']:.4f}",
-            "posterior": f"{row['posterior_low']:.4f} to {row['posterior_high']:.4f}",
+            "profile": f"{row['low']:.4f} - {row['high']:.4f}",
+            "posterior": f"{row['posterior_low']:.4f} - {row['posterior_high']:.4f}",
         }
         for row in rows
     ]  # fmt: skip

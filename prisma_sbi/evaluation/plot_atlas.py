@@ -47,7 +47,7 @@ def plot_atlas(
     width, height = np.ptp(roads.node_lon_deg), np.ptp(roads.node_lat_deg) * stretch
     with figure_style():
         panel_in = 4.6
-        tall_in = panel_in * min(1.6, height / width) + 1.6
+        tall_in = panel_in * min(1.6, height / width) + 1.2
         figure = new_figure(width_in=panel_in * len(names), height_in=tall_in)
         axes = np.atleast_1d(figure.subplots(1, len(names), sharex=True, sharey=True))
         for axis, name in zip(axes, names, strict=True):
@@ -118,6 +118,8 @@ def plot_route_gain(atlas: xr.Dataset) -> "matplotlib.figure.Figure":
             axes[row, 0].set_ylabel(f"{plain(name)}\ngain (nats)")
         bar = figure.colorbar(dots, ax=axes, shrink=0.7)
         bar.set_label("signals and stop signs on the way")
+        bar.locator = optional_import("matplotlib.ticker", extra="plots").MaxNLocator(integer=True)
+        bar.update_ticks()
         bar.ax.grid(visible=False)
         bar.solids.set_alpha(1.0)
         figure.suptitle("What makes a route tell more")

@@ -72,7 +72,8 @@ def plot_rank_ecdf(
         axes[0].set_ylabel("ECDF minus uniform")
         n_truths = max((len(values) for values in pit.values()), default=0)
         figure.suptitle(
-            f"Ranks of {n_truths:,} truths; the whole curve stays inside at {100 * level:g} %"
+            f"Ranks of {n_truths:,} truths; the band holds a calibrated curve as a whole "
+            f"with probability {100 * level:g} %"
         )
     return figure
 
@@ -248,7 +249,7 @@ def plot_ridge(
             panel.set_ylabel("detour")
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
-        figure.suptitle("The ridge between aggressiveness and detour, the vehicle known")
+        figure.suptitle("The ridge between aggressiveness\nand detour, the vehicle known")
     return figure
 
 
