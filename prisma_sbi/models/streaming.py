@@ -1,6 +1,8 @@
 """Power of many vehicles on one drive, folded step by step so that no trace is stored."""
 
 from collections.abc import Callable
+from functools import reduce
+from operator import add
 from typing import Any
 
 import jax.numpy as jnp
@@ -66,8 +68,8 @@ def fold_power(
         # Wheel power is linear in the features, tank power positively homogeneous: for a
         # stride of one, factoring the engagement in here changes nothing.
         # Four products in place of a matrix product, which XLA would not fuse with the rest.
-        wheel_power = sum(coefficients[:, k] * feature for k, feature in enumerate(features))
-        wheel_power = wheel_power / stride
+        products = [coefficients[:, k] * feature for k, feature in enumerate(features)]
+        wheel_power = reduce(add, products) / stride
         power = tank_power(wheel_power, engaged / stride * vehicles.idle_power_w, constants)
         return (state, update(folded, power, now)), None
 

@@ -4,13 +4,11 @@ import json
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from glob import glob
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from prisma_sbi._errors import InputDataError
@@ -20,9 +18,16 @@ from prisma_sbi.descriptors.table import DESCRIPTORS
 from prisma_sbi.encoding import descriptor_table, encode, load_fit, save_fit, status_counts
 from prisma_sbi.evaluation import compute_floors, evaluate, metrics_json, recovery
 from prisma_sbi.models import TripModel
-from prisma_sbi.pipeline.budget_book import BudgetTotal, path_sources
+from prisma_sbi.pipeline.budget_book import BudgetTotal
 from prisma_sbi.pipeline.config import PipelineConfig
 from prisma_sbi.pipeline.figures import draw_figures
+from prisma_sbi.pipeline.inputs import (
+    make_region,
+    make_trips,
+    region_files,
+    trip_files,
+    trip_sources,
+)
 from prisma_sbi.pipeline.metrics import trip_metrics, workload_metrics
 from prisma_sbi.pipeline.spending import Spending
 from prisma_sbi.pipeline.stage import (
@@ -36,15 +41,11 @@ from prisma_sbi.pipeline.stage import (
 )
 from prisma_sbi.privacy import PrivacyUnit, load_release, save_release, synthesize
 from prisma_sbi.region import (
-    Constants,
     Region,
-    build_region,
-    demo_region,
     load_region,
     save_region,
 )
-from prisma_sbi.simulator.fleet import simulate_fleet
-from prisma_sbi.telemetry import import_trips, load_traces, save_traces, split_trips
+from prisma_sbi.telemetry import load_traces, save_traces, split_trips
 
 _LIBRARIES = ("prisma-sbi", "jax", "numpy", "xarray", "mbi", "opendp")
 
@@ -132,8 +133,8 @@ class _Run:
         config = self.config
         self.folder.mkdir(parents=True, exist_ok=True)
         version = metadata.version("prisma-sbi")
-        trip_files = self._trip_files()  # a wrong path shows before any work is done
-        key = stage_key(version, asdict(config.region), self._stamps(self._region_files()))
+        recorded = trip_files(config)  # a wrong path shows before any work is done
+        key = stage_key(version, asdict(config.region), self._stamps(region_files(config)))
         self._stage("region", key, self._make_region)
         region = load_region(self.folder / "region")
         key = stage_key(
@@ -141,13 +142,13 @@ class _Run:
             region.fingerprint,
             asdict(config.telemetry),
             asdict(config.split),
-            self._stamps(trip_files),
+            self._stamps(recorded),
         )
         self._stage("telemetry", key, lambda out: self._make_traces(region, out))
         encoded = stage_key(key, asdict(config.encode))
         self._stage("encode", encoded, lambda out: self._make_fit(region, out))
         keys = {mode: self._release_key(encoded, mode) for mode in self.modes}
-        self.spending.check(keys, self._sources(), force=self.force)
+        self.spending.check(keys, trip_sources(config), force=self.force)
         decoded = []
         for mode, released in keys.items():
             self._stage(
@@ -173,47 +174,12 @@ class _Run:
         settings = config.synthesize.settings(mode, n_rows=config.split.n_train)
         return stage_key(encoded, settings.to_dict(), config.synthesize.seed)
 
-    def _sources(self) -> tuple[str, ...]:
-        """By what the trips are known again: names and contents of files, or a seed."""
-        telemetry = self.config.telemetry
-        if not telemetry.trips:
-            return (stage_key("simulated", telemetry.simulated_trips, telemetry.simulated_seed),)
-        found = self._paths(telemetry.trips)
-        folders = [path for path in found if path.is_dir()]
-        inside = [item for path in folders for item in path.rglob("*") if item.is_file()]
-        return path_sources(sorted({*found, *inside} - {*folders}))
-
     def _stage(self, name: str, key: str, make: Callable[[Path], str]) -> None:
         """Run or reuse one stage and tell about it."""
         self.reporter.stage(name, 4 + 2 * len(self.modes), len(self.records))
         record = run_stage(stage_file(name), self.folder, key, make, force=self.force)
         self.records.append(record)
         self.reporter.finished(record)
-
-    def _paths(self, patterns: tuple[str, ...]) -> list[Path]:
-        """Files behind names and patterns, in order; a pattern without match is an error."""
-        found = []
-        for pattern in patterns:
-            resolved = str(self.config.resolve(pattern))
-            matches = sorted(glob(resolved))
-            if not matches:
-                raise InputDataError(
-                    f"Expected files at {resolved!r}; got none. Paths in a configuration count "
-                    "from its own folder."
-                )
-            found += [Path(match) for match in matches]
-        return found
-
-    def _region_files(self) -> list[Path]:
-        """Every input file of the region."""
-        region = self.config.region
-        names = (region.folder, region.roads, region.elevation, *region.vehicles)
-        return self._paths(tuple(name for name in names if name))
-
-    def _trip_files(self) -> list[Path]:
-        """Every input file of the telemetry."""
-        telemetry = self.config.telemetry
-        return self._paths((*telemetry.trips, *telemetry.vehicle_tables))
 
     @staticmethod
     def _stamps(paths: list[Path]) -> list[Any]:
@@ -222,44 +188,14 @@ class _Run:
 
     def _make_region(self, out: Path) -> str:
         """Build, load or embed the public inputs."""
-        config = self.config.region
-        constants = Constants.from_dict(config.constants)
-        if config.folder:
-            region = load_region(self.config.resolve(config.folder))
-        elif config.roads:
-            region = build_region(
-                name=config.name,
-                roads=self.config.resolve(config.roads),
-                elevation=self.config.resolve(config.elevation),
-                vehicles=self._paths(config.vehicles),
-                constants=constants,
-                pool_size=config.pool_size,
-                first_year=config.first_year,
-                last_year=config.last_year,
-            )
-        else:
-            region = demo_region(constants=constants)
+        region = make_region(self.config)
         save_region(region, out / "region")
         return f"{region.roads.n_nodes:,} junctions, {len(region.vehicles)} vehicles"
 
     def _make_traces(self, region: Region, out: Path) -> str:
         """Import or simulate trips, and split them."""
-        config, split = self.config.telemetry, self.config.split
-        if config.trips:
-            imported = import_trips(
-                self._paths(config.trips),
-                bounds=region.bounds,
-                horizon_s=region.constants.horizon_s,
-                time_step_s=region.constants.time_step_s,
-                vehicle_tables=self._paths(config.vehicle_tables) or None,
-                vehicle_types=config.vehicle_types or None,
-                progress=lambda done, total, _: self.reporter.progress(done, total),
-                region_fingerprint=region.fingerprint,
-            )
-            traces, set_aside = imported.traces, imported.set_aside
-        else:
-            traces = simulate_fleet(region, config.simulated_trips, seed=config.simulated_seed)
-            set_aside = pd.DataFrame(columns=["trip", "source", "reason", "detail"])
+        split = self.config.split
+        traces, set_aside = make_trips(self.config, region, self.reporter.progress)
         train, holdout = split_trips(
             traces, n_train=split.n_train, n_holdout=split.n_holdout, seed=split.seed
         )

@@ -17,12 +17,11 @@ from prisma_sbi.pipeline.reproduce import (
     table_rows,
     with_changes,
 )
-from prisma_sbi.pipeline.reproduce.inputs import region_without
 from prisma_sbi.pipeline.reproduce.published import BASELINES
 from prisma_sbi.pipeline.reproduce.recipes import NOISELESS_EPSILON
 from prisma_sbi.pipeline.reproduce.results import markdown, summary
 from prisma_sbi.pipeline.reproduce.rows import Roads, choose_rows
-from prisma_sbi.pipeline.reproduce.shared import N_DRAWS
+from prisma_sbi.pipeline.reproduce.shared import N_DRAWS, region_without
 from prisma_sbi.region import demo_region, route_profiles
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reproduce.md"

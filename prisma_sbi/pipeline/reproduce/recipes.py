@@ -7,7 +7,7 @@ from prisma_sbi.descriptors import make_layout, table_from_draws
 from prisma_sbi.encoding import FitStatus, descriptor_table
 from prisma_sbi.encoding.checkpoint import trip_seeds
 from prisma_sbi.models.trip_model import uniform_prior
-from prisma_sbi.pipeline.reproduce.inputs import Progress
+from prisma_sbi.pipeline.inputs import Progress
 from prisma_sbi.pipeline.reproduce.rows import Passage, Recipe, Source
 from prisma_sbi.privacy import Mechanism, Release, SynthesisSettings, synthesize
 from prisma_sbi.privacy.noise import ZeroNoise

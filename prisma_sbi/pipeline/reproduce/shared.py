@@ -1,24 +1,19 @@
 """What all rows and seeds share: region and variants, all trips, and their fits, made once."""
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 import xarray as xr
 
 from prisma_sbi._files import remove
 from prisma_sbi.encoding import EncodeSettings, Method, QuadratureFit, encode, load_fit, save_fit
 from prisma_sbi.models import TripModel
 from prisma_sbi.pipeline.config import PipelineConfig
-from prisma_sbi.pipeline.reproduce.inputs import (
-    make_region,
-    make_trips,
-    region_files,
-    region_without,
-    trip_files,
-)
+from prisma_sbi.pipeline.inputs import make_region, make_trips, region_files, trip_files
 from prisma_sbi.pipeline.reproduce.rows import Recipe, Roads, Source
 from prisma_sbi.pipeline.reproduce.step import Step
 from prisma_sbi.pipeline.stage import Reporter, file_stamp, stage_key
@@ -136,6 +131,17 @@ class Shared:
         save_fit(fit, out / f"{name}.zarr")
         remove(checkpoint)
         return f"{self._trips.sizes['trip']:,} trips by {fit.attrs['method']}"
+
+
+def region_without(region: Region, roads: Roads) -> Region:
+    """The region with heights or traffic controls taken away; its fingerprint is another one."""
+    if roads == Roads.FLAT:
+        level = replace(region.elevation, height_m=np.zeros_like(region.elevation.height_m))
+        return replace(region, name=f"{region.name}, flat", elevation=level)
+    if roads == Roads.FREE:
+        free = replace(region.roads, node_control=np.zeros_like(region.roads.node_control))
+        return replace(region, name=f"{region.name}, without signals", roads=free)
+    return region
 
 
 def under(region: Region, traces: xr.Dataset) -> xr.Dataset:

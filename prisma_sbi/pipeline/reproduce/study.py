@@ -14,7 +14,7 @@ from prisma_sbi.encoding.checkpoint import digest
 from prisma_sbi.evaluation import Floor, Floors, measure_all
 from prisma_sbi.pipeline.budget_book import BOOK_NAME, BudgetBook, BudgetTotal
 from prisma_sbi.pipeline.config import PipelineConfig
-from prisma_sbi.pipeline.reproduce.inputs import trip_sources
+from prisma_sbi.pipeline.inputs import trip_sources
 from prisma_sbi.pipeline.reproduce.recipes import NOISELESS_EPSILON, make_release, private_table
 from prisma_sbi.pipeline.reproduce.rows import Recipe, Row
 from prisma_sbi.pipeline.reproduce.shared import Shared, under

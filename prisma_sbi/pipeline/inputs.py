@@ -1,18 +1,15 @@
-"""What all rows share: the region, its variants, and all trips of a configuration."""
+"""The inputs that a configuration names: files, the region, all its trips."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from glob import glob
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
 from prisma_sbi._errors import InputDataError
 from prisma_sbi.pipeline.budget_book import path_sources
 from prisma_sbi.pipeline.config import PipelineConfig
-from prisma_sbi.pipeline.reproduce.rows import Roads
 from prisma_sbi.pipeline.stage import stage_key
 from prisma_sbi.region import Constants, Region, build_region, demo_region, load_region
 from prisma_sbi.simulator.fleet import simulate_fleet
@@ -50,17 +47,6 @@ def make_region(config: PipelineConfig) -> Region:
         first_year=region.first_year,
         last_year=region.last_year,
     )
-
-
-def region_without(region: Region, roads: Roads) -> Region:
-    """The region with heights or traffic controls taken away; its fingerprint is another one."""
-    if roads == Roads.FLAT:
-        level = replace(region.elevation, height_m=np.zeros_like(region.elevation.height_m))
-        return replace(region, name=f"{region.name}, flat", elevation=level)
-    if roads == Roads.FREE:
-        free = replace(region.roads, node_control=np.zeros_like(region.roads.node_control))
-        return replace(region, name=f"{region.name}, without signals", roads=free)
-    return region
 
 
 def make_trips(
