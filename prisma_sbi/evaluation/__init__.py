@@ -28,6 +28,7 @@ from prisma_sbi.evaluation.marginals import (
 from prisma_sbi.evaluation.metrics import Measured, measure_all, measure_each
 from prisma_sbi.evaluation.mmd import MmdTest, mmd_test
 from prisma_sbi.evaluation.nearness import Interval, Nearness, nearness
+from prisma_sbi.evaluation.plot_atlas import plot_atlas, plot_route_gain
 from prisma_sbi.evaluation.plot_budget import plot_loss_budget
 from prisma_sbi.evaluation.plot_curves import plot_mean_acf, plot_power_spectrum
 from prisma_sbi.evaluation.plot_epsilon import plot_epsilon_curve
@@ -39,6 +40,14 @@ from prisma_sbi.evaluation.plot_posterior import (
 )
 from prisma_sbi.evaluation.plot_recovery import plot_recovery
 from prisma_sbi.evaluation.plot_scores import plot_scores
+from prisma_sbi.evaluation.plot_study import (
+    plot_confusion,
+    plot_contraction,
+    plot_coverage,
+    plot_profiles,
+    plot_rank_ecdf,
+    plot_ridge,
+)
 from prisma_sbi.evaluation.plot_style import save_figures
 from prisma_sbi.evaluation.plot_traces import plot_power_levels, plot_traces
 from prisma_sbi.evaluation.plot_tsne import plot_tsne, tsne_map
@@ -130,7 +139,11 @@ __all__ = [
     "nearness",
     "next_step_task",
     "periodogram",
+    "plot_atlas",
+    "plot_confusion",
+    "plot_contraction",
     "plot_convergence",
+    "plot_coverage",
     "plot_epsilon_curve",
     "plot_loss_budget",
     "plot_mean_acf",
@@ -138,7 +151,11 @@ __all__ = [
     "plot_posterior_widths",
     "plot_power_levels",
     "plot_power_spectrum",
+    "plot_profiles",
+    "plot_rank_ecdf",
     "plot_recovery",
+    "plot_ridge",
+    "plot_route_gain",
     "plot_scores",
     "plot_trace_bands",
     "plot_traces",

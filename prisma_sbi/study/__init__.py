@@ -1,5 +1,6 @@
 """Studies of a region: whether posteriors are calibrated, and what a trace can reveal."""
 
+from prisma_sbi.study.atlas import best_routes, draw_routes, information_atlas, vehicle_of_pool
 from prisma_sbi.study.calibration import (
     calibrate,
     calibration_pit,
@@ -29,11 +30,14 @@ __all__ = [
     "ProfileSettings",
     "Sampler",
     "Simulations",
+    "best_routes",
     "calibrate",
     "calibration_pit",
     "calibration_table",
+    "draw_routes",
     "expected_confusion",
     "fit_information",
+    "information_atlas",
     "information_gain",
     "local_information",
     "populate",
@@ -45,5 +49,6 @@ __all__ = [
     "survey",
     "vehicle_classes",
     "vehicle_distances",
+    "vehicle_of_pool",
     "vehicle_test",
 ]
