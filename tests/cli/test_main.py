@@ -167,7 +167,9 @@ def test_process_ends_with_the_code_and_one_line(tmp_path):
 @pytest.mark.slow
 def test_interrupted_demo_keeps_finished_stages(tmp_path: Path):
     out = tmp_path / "demo"
-    code = "from prisma_sbi.cli import main; main()"
+    # A shell that runs the tests in the background has them ignore the signal.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += "from prisma_sbi.cli import main; main()"
     command = [sys.executable, "-c", code, "demo", "-o", str(out), "--trips", "400"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

@@ -252,4 +252,7 @@ def test_the_published_descent_ends_above_the_search(city):
         for name in ("map", "svi")
     }
     assert np.isfinite(losses["svi"]).all()
-    assert np.mean(losses["map"] <= losses["svi"] * 1.05 + 1e-3) >= 0.9
+    # A descent may find a narrow valley that the search steps over, now and then.
+    assert np.mean(losses["map"] <= losses["svi"] * 1.05 + 1e-3) >= 0.75
+    assert np.median(losses["map"]) < 0.5 * np.median(losses["svi"])
+    assert losses["map"].sum() < 0.2 * losses["svi"].sum()
