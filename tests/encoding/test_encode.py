@@ -246,13 +246,13 @@ def test_methods_called_exact_agree(city):
 
 @pytest.mark.slow
 def test_the_published_descent_ends_above_the_search(city):
-    fleet = simulate_fleet(city, 12, seed=6)
+    fleet = simulate_fleet(city, 64, seed=6)
     losses = {
         name: encode(city, fleet, method=name)["sample_stats"].dataset["loss"].values
         for name in ("map", "svi")
     }
     assert np.isfinite(losses["svi"]).all()
-    # A descent may find a narrow valley that the search steps over, now and then.
-    assert np.mean(losses["map"] <= losses["svi"] * 1.05 + 1e-3) >= 0.75
-    assert np.median(losses["map"]) < 0.5 * np.median(losses["svi"])
-    assert losses["map"].sum() < 0.2 * losses["svi"].sum()
+    # On one trip in seven a descent finds a narrow valley that the search steps over.
+    assert np.mean(losses["map"] <= losses["svi"] * 1.05 + 1e-3) >= 0.8
+    assert np.median(losses["map"]) < 0.4 * np.median(losses["svi"])
+    assert losses["map"].sum() < 0.1 * losses["svi"].sum()
