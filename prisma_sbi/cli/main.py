@@ -13,7 +13,7 @@ from prisma_sbi.cli import (
     reproduce_command,
     run_commands,
     stage_commands,
-    study_command,
+    study,
     synthesize_command,
     telemetry_commands,
 )
@@ -60,7 +60,7 @@ app.command(
 app.command(
     rich_help_panel=CHECKS, epilog="Example: prisma audit --epsilon 0.5 --runs 100 -o audit.json"
 )(audit_command.audit)
-app.add_typer(study_command.app, name="study", rich_help_panel=CHECKS)
+app.add_typer(study.app, name="study", rich_help_panel=CHECKS)
 
 
 def _show_version(*, asked: bool) -> None:
