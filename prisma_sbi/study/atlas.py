@@ -182,7 +182,7 @@ def information_atlas(
             "bound": (("route", "parameter"), driver_only["bound"].values),
             "prior_sd": ("parameter", driver_only["scale"].values),
             "information": (("route", "unknown", "other"), local["information"].values),
-            **_facts(region, profiles),
+            **route_facts(region, profiles),
         },
         coords={
             "descriptor": names,
@@ -284,7 +284,7 @@ def _with_pool(model: TripModel, rows: np.ndarray) -> TripModel:
     return eqx.tree_at(lambda m: m.pool, model, model.pool[jnp.asarray(rows)])
 
 
-def _facts(region: Region, profiles: RoadProfiles) -> dict[str, tuple]:
+def route_facts(region: Region, profiles: RoadProfiles) -> dict[str, tuple]:
     """What kind of route each is, and the roads it takes."""
     roads = region.roads
     paths = shortest_path_nodes(region, profiles.start_node, profiles.end_node)
