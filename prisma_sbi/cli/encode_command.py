@@ -17,6 +17,7 @@ from prisma_sbi.cli.console import (
     tracker,
     wrote,
 )
+from prisma_sbi.cli.errors import resumable
 from prisma_sbi.cli.options import Force, Json, OutputOption, RegionOption
 from prisma_sbi.cli.output import ZARR, fresh_output
 from prisma_sbi.diagnostics import FitFlag, flag_counts
@@ -48,6 +49,7 @@ class LikelihoodName(StrEnum):
     TRACE = "trace"
 
 
+@resumable
 def encode(
     traces: Annotated[Path, typer.Argument(help="Traces from telemetry import.")],
     region: RegionOption,

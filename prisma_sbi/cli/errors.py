@@ -1,6 +1,8 @@
 """What an exception means to the shell: an exit code and one readable line."""
 
+import functools
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -16,6 +18,12 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 
+_GOES_ON = (
+    "Finished parts are kept and the one in work is dropped. Run the same command again to go on."
+)
+_BEGINS_ANEW = (
+    "Work that is half done is not kept. Run the same command again to begin from the start."
+)
 _BAD_PATHS = (
     FileExistsError,
     FileNotFoundError,
@@ -32,6 +40,26 @@ def exit_code(error: Exception) -> int:
     return BAD_INPUT
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a command that goes on from there; the text says what is kept."""
+
+
+def resumable[**P, R](command: Callable[P, R]) -> Callable[P, R]:
+    """Mark a command that keeps what is finished, so that Ctrl-C says so.
+
+    Other commands are told to begin anew, which is true of whatever is not marked.
+    """
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except KeyboardInterrupt as stopped:
+            raise Interrupted(_GOES_ON) from stopped
+
+    return run
+
+
 class GuardedGroup(TyperGroup):
     """Commands whose foreseen errors end in one line; others keep their traceback and code 1."""
 
@@ -39,12 +67,8 @@ class GuardedGroup(TyperGroup):
         """Run a command and turn what it raises into an exit code."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            _say(
-                "interrupted: ",
-                "Finished stages are kept and the one in work is dropped. "
-                "Run the same command again to go on.",
-            )
+        except KeyboardInterrupt as stopped:
+            _say("interrupted: ", str(stopped) or _BEGINS_ANEW)
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             raise  # the reader of stdout has gone; there is nobody to tell

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from prisma_sbi.cli.console import print_facts, print_json, progress_bar, tracker, wrote
+from prisma_sbi.cli.errors import resumable
 from prisma_sbi.cli.options import Force, Json
 from prisma_sbi.cli.output import REGION, fresh_output
 from prisma_sbi.region import (
@@ -38,6 +39,7 @@ app = typer.Typer(
 @app.command(
     epilog="Example: prisma region build --roads roads.graphml --elevation dem.tif -o city"
 )
+@resumable
 def build(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the region.")],
     place: Annotated[str, typer.Option(help="Place whose roads are downloaded, by name.")] = "",

@@ -15,6 +15,7 @@ from prisma_sbi.cli.console import (
     results,
     wrote,
 )
+from prisma_sbi.cli.errors import resumable
 from prisma_sbi.cli.options import Json
 from prisma_sbi.pipeline import PipelineConfig, load_config
 from prisma_sbi.pipeline.reproduce import (
@@ -37,6 +38,7 @@ _COLUMNS = {
 SEEDS, DEMO_SEEDS = 5, 2
 
 
+@resumable
 def reproduce(
     target: Annotated[
         str,

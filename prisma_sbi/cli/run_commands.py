@@ -16,6 +16,7 @@ from prisma_sbi.cli.console import (
     results,
     wrote,
 )
+from prisma_sbi.cli.errors import resumable
 from prisma_sbi.cli.options import Json
 from prisma_sbi.pipeline import (
     PipelineConfig,
@@ -33,6 +34,7 @@ Again = Annotated[
 ]
 
 
+@resumable
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for results.")] = Path(
         "out/demo"
@@ -51,6 +53,7 @@ def demo(
     _run(demo_config(n_trips=trips, seed=seed), output, force=force, as_json=as_json)
 
 
+@resumable
 def run(
     config: Annotated[Path, typer.Argument(help="TOML file; see examples/ann_arbor.toml.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for results.")],

@@ -1,6 +1,7 @@
 """Help, version, exit codes, and what an error looks like."""
 
 import errno
+import importlib
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from prisma_sbi._errors import (
     InputDataError,
     RegionMismatchError,
 )
-from prisma_sbi.cli import region_commands
+from prisma_sbi.cli import region_commands, run_commands
 from prisma_sbi.cli.errors import exit_code
 from tests.cli.conftest import prisma, refusal
 
@@ -124,11 +125,29 @@ def test_unexpected_error_is_not_swallowed(monkeypatch):
     assert isinstance(done.exception, RuntimeError)
 
 
-def test_interrupt_is_130_and_says_what_is_kept(monkeypatch):
+def test_interrupt_is_130_and_promises_nothing_where_nothing_is_kept(monkeypatch):
     monkeypatch.setattr(region_commands, "load_region", raising(KeyboardInterrupt()))
     done = prisma("region", "show", "city")
     assert done.exit_code == 130
-    assert done.stderr.startswith("interrupted: Finished stages are kept")
+    assert done.stderr.startswith("interrupted: Work that is half done is not kept.")
+    assert "to go on" not in done.stderr
+
+
+def test_interrupt_of_a_resumable_command_says_what_is_kept(monkeypatch, tmp_path):
+    monkeypatch.setattr(run_commands, "run_pipeline", raising(KeyboardInterrupt()))
+    done = prisma("demo", "-o", tmp_path / "demo")
+    assert done.exit_code == 130
+    assert done.stderr.startswith("interrupted: Finished parts are kept")
+    assert "Run the same command again to go on." in done.stderr
+
+
+@pytest.mark.parametrize("name", ["calibrate", "local", "profile", "vehicles", "atlas"])
+def test_interrupted_studies_begin_anew(name, monkeypatch):
+    module = importlib.import_module(f"prisma_sbi.cli.study.{name}")
+    monkeypatch.setattr(module, "study_region", raising(KeyboardInterrupt()))
+    done = prisma("study", name)
+    assert done.exit_code == 130
+    assert "begin from the start" in done.stderr
 
 
 def test_debug_adds_the_traceback():
@@ -179,7 +198,7 @@ def test_interrupted_demo_keeps_finished_stages(tmp_path: Path):
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
         assert process.wait(timeout=120) == 130
-    assert "interrupted: Finished stages are kept" in rest
+    assert "interrupted: Finished parts are kept" in rest
     assert (out / "region" / "region.json").is_file()
     assert (out / "train.zarr").is_dir()
     assert not (out / "fit.zarr").exists()
