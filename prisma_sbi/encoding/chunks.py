@@ -13,6 +13,7 @@ from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.hmc import lockstep_hmc
 from prisma_sbi.inference.laplace import LaplaceSettings, laplace
 from prisma_sbi.inference.nuts import whitened_nuts
+from prisma_sbi.inference.population import survey
 from prisma_sbi.inference.quadrature import GridPosterior, GridSettings, integrate
 from prisma_sbi.inference.search import SearchSettings, search
 from prisma_sbi.inference.svi import SviSettings, svi_map
@@ -106,18 +107,28 @@ def quadrature_chunk(
     box: Box,
     settings: QuadratureFit,
 ) -> Draws:
-    """Independent draws from the posterior on a grid."""
+    """Independent draws from the posterior on a grid, or on points weighed around it."""
     shape = (settings.n_chains, settings.n_draws)
+    n_draws = settings.n_chains * settings.n_draws
 
     def one(data):
         trip, key, start = data
-        grid = integrate(TripPosterior(model, trip), box, start, settings.grid)
-        point, choice = grid.sample(key, settings.n_chains * settings.n_draws)
-        return {
-            "point": point.reshape(*shape, 2),
-            "choice": choice.reshape(shape),
-            **_grid_facts(grid),
-        }
+        posterior = TripPosterior(model, trip)
+        if settings.population is None:
+            grid = integrate(posterior, box, start, settings.grid)
+            point, choice = grid.sample(key, n_draws)
+            facts = _grid_facts(grid)
+        else:
+            survey_key, draw_key = jax.random.split(key)
+            found = survey(survey_key, posterior, box, start, settings.grid, settings.population)
+            position, choice = found.sample(draw_key, n_draws)
+            point = box.inside(position)
+            facts = {
+                "choice_probability": found.choice_probability(),
+                "log_evidence": found.log_evidence,
+                "n_effective_points": found.n_effective,
+            }
+        return {"point": point.reshape(*shape, 2), "choice": choice.reshape(shape), **facts}
 
     return lax.map(one, (_data(model, road, power_w), keys, best))
 
@@ -135,13 +146,13 @@ def hmc_chunk(
     """Chains in lockstep, on the normal side of a map made from the grid."""
     trips = _data(model, road, power_w)
 
-    def survey(data):
+    def chart(data):
         trip, start = data
         grid = integrate(TripPosterior(model, trip), box, start, settings.grid)
         return GridTransport.of(grid), _grid_facts(grid)
 
     # One trip at a time: a grid is wide enough to fill the vector units on its own.
-    maps, facts = lax.map(survey, (trips, best))
+    maps, facts = lax.map(chart, (trips, best))
 
     def one(trip, key, transport: GridTransport):
         posterior = TripPosterior(model, trip)

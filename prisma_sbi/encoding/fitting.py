@@ -25,6 +25,7 @@ from prisma_sbi.encoding.chunks import (
 from prisma_sbi.encoding.methods import (
     NARROW_GRID,
     NARROW_SEARCH,
+    SURVEY_GRID,
     EncodeSettings,
     HmcFit,
     LaplaceFit,
@@ -34,6 +35,7 @@ from prisma_sbi.encoding.methods import (
 from prisma_sbi.inference.batch import map_trips
 from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.nuts import numpyro_nuts
+from prisma_sbi.inference.population import PopulationSettings
 from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.inference.search import SearchSettings
 from prisma_sbi.inference.svi import SviSettings
@@ -50,6 +52,8 @@ Columns = dict[str, np.ndarray]
 Solve = Callable[[np.ndarray], dict[str, jax.Array]]
 NOISE_PREFIX = "noise_"
 """Sites of a likelihood's own parameters begin so."""
+LEAST_POINTS = 30.0
+"""Fewer effective points than this are no sample."""
 _N_REPRESENTATIVES = 32
 _LEAST_LIKENESS = 0.3
 _LEAST_CELLS = 30.0
@@ -175,7 +179,10 @@ class Fitting:
         if isinstance(self.model.likelihood, TraceLikelihood):
             if search == SearchSettings():
                 search = NARROW_SEARCH
-            if isinstance(work, (QuadratureFit, HmcFit)) and work.grid == GridSettings():
+            given = isinstance(work, QuadratureFit) and work.population is not None
+            if isinstance(work, QuadratureFit) and work.grid == GridSettings() and not given:
+                work = replace(work, grid=SURVEY_GRID, population=PopulationSettings())
+            if isinstance(work, HmcFit) and work.grid == GridSettings():
                 work = replace(work, grid=NARROW_GRID)
         return work, search
 
@@ -264,8 +271,10 @@ class Fitting:
             flags[found["diverging"] > _MOST_DIVERGING] |= FitFlag.DIVERGING
         if "likeness" in found:
             flags[~(found["likeness"] >= _LEAST_LIKENESS)] |= FitFlag.NOT_GAUSSIAN
-        if self.settings.method == Method.QUADRATURE:
+        if self.settings.method == Method.QUADRATURE and "n_effective_cells" in found:
             flags[~(found["n_effective_cells"] >= _LEAST_CELLS)] |= FitFlag.COARSE_GRID
+        if "n_effective_points" in found:
+            flags[~(found["n_effective_points"] >= LEAST_POINTS)] |= FitFlag.LOW_ESS
         return flags
 
     def _sample_again(self, found: Columns) -> None:

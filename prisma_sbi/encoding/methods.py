@@ -8,6 +8,7 @@ from prisma_sbi import _validate
 from prisma_sbi.inference.hmc import HmcSettings
 from prisma_sbi.inference.laplace import LaplaceSettings
 from prisma_sbi.inference.nuts import NutsSettings, WhitenedNutsSettings
+from prisma_sbi.inference.population import PopulationSettings
 from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.inference.search import SearchSettings
 from prisma_sbi.inference.svi import SviSettings
@@ -78,11 +79,17 @@ class QuadratureFit:
     ----------
     grid
         The adaptive grid.
+    population
+        Points weighed around what the grid has found, from which the draws are taken: for
+        ridges that are narrow and oblique, which cells are too coarse for. Without it the draws
+        come from the cells. If neither is given, whole traces get both
+        (:data:`SURVEY_GRID` and the default population).
     n_chains, n_draws
         Independent draws, laid out as chains.
     """
 
     grid: GridSettings = GridSettings()
+    population: PopulationSettings | None = None
     n_chains: int = 4
     n_draws: int = 250
 
@@ -167,4 +174,6 @@ NARROW_SEARCH = SearchSettings(
 )
 """For likelihoods of whole traces, whose maxima are narrow."""
 NARROW_GRID = GridSettings(n_levels=12, n_split=32, heat=64.0)
-"""For their posteriors."""
+"""For their posteriors, where the grid is all there is."""
+SURVEY_GRID = GridSettings(n_levels=3, heat=64.0)
+"""For their posteriors, where a population follows."""

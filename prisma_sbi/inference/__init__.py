@@ -3,6 +3,7 @@
 from prisma_sbi.inference.batch import ChunkStore, map_trips
 from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.hmc import HmcDraws, HmcSettings, lockstep_hmc
+from prisma_sbi.inference.population import Population, PopulationSettings, populate, survey
 from prisma_sbi.inference.quadrature import GridPosterior, GridSettings, integrate
 from prisma_sbi.inference.search import Minimum, SearchSettings, coarse_grid, search
 from prisma_sbi.inference.target import Objective, Target
@@ -18,11 +19,15 @@ __all__ = [
     "HmcSettings",
     "Minimum",
     "Objective",
+    "Population",
+    "PopulationSettings",
     "SearchSettings",
     "Target",
     "coarse_grid",
     "integrate",
     "lockstep_hmc",
     "map_trips",
+    "populate",
     "search",
+    "survey",
 ]

@@ -10,8 +10,12 @@ from prisma_sbi.study.calibration import (
 )
 from prisma_sbi.study.gain import fit_information, information_gain
 from prisma_sbi.study.local import local_information, spread_over_bound
-from prisma_sbi.study.population import Population, PopulationSettings, populate, survey
 from prisma_sbi.study.profiles import ProfileSettings, profile_likelihood
+from prisma_sbi.study.recovery import RecoverySettings, load_recovery, recovery_study
+from prisma_sbi.study.recovery_cells import Encoder, compared
+from prisma_sbi.study.recovery_fleet import Noise, known_fleet
+from prisma_sbi.study.recovery_page import write_recovery
+from prisma_sbi.study.recovery_table import recovery_summary, recovery_table, trips_set_aside
 from prisma_sbi.study.samplers import Draws, EncodeSampler, GridSampler, Sampler
 from prisma_sbi.study.simulations import Simulations, simulate
 from prisma_sbi.study.vehicles import (
@@ -24,31 +28,38 @@ from prisma_sbi.study.vehicles import (
 __all__ = [
     "Draws",
     "EncodeSampler",
+    "Encoder",
     "GridSampler",
-    "Population",
-    "PopulationSettings",
+    "Noise",
     "ProfileSettings",
+    "RecoverySettings",
     "Sampler",
     "Simulations",
     "best_routes",
     "calibrate",
     "calibration_pit",
     "calibration_table",
+    "compared",
     "draw_routes",
     "expected_confusion",
     "fit_information",
     "information_atlas",
     "information_gain",
+    "known_fleet",
+    "load_recovery",
     "local_information",
-    "populate",
     "profile_likelihood",
+    "recovery_study",
+    "recovery_summary",
+    "recovery_table",
     "reduced_pool",
     "sbc_tree",
     "simulate",
     "spread_over_bound",
-    "survey",
+    "trips_set_aside",
     "vehicle_classes",
     "vehicle_distances",
     "vehicle_of_pool",
     "vehicle_test",
+    "write_recovery",
 ]

@@ -16,6 +16,7 @@ from prisma_sbi import _validate
 from prisma_sbi.encoding.fitting import parameter_box
 from prisma_sbi.inference.batch import map_trips
 from prisma_sbi.inference.box import Box
+from prisma_sbi.inference.population import PopulationSettings, survey
 from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.models.posterior import TripPosterior
 from prisma_sbi.models.trip_data import TripData
@@ -23,7 +24,6 @@ from prisma_sbi.models.trip_model import TripModel
 from prisma_sbi.region.profiles import RoadProfiles
 from prisma_sbi.region.record import Region
 from prisma_sbi.simulator.driver import Road, roads_from_profiles
-from prisma_sbi.study.population import PopulationSettings, survey
 from prisma_sbi.study.samplers import Progress
 from prisma_sbi.study.simulations import check_roads
 
@@ -166,7 +166,8 @@ def _profile_chunk(
     def one(given):
         trip, key = given
         posterior = TripPosterior(model, trip)
-        found = survey(key, posterior, box, settings.grid, settings.population)
+        middle = 0.5 * (box.lower + box.upper)
+        found = survey(key, posterior, box, middle, settings.grid, settings.population)
         point = box.inside(found.position)
         # The survey weighs by the posterior; the likelihood is what remains without prior.
         weight = found.log_weight - box.log_jacobian(found.position)[:, None]

@@ -4,31 +4,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Array, Float
 
 from prisma_sbi import _validate
 from prisma_sbi.diagnostics.convergence import FitFlag
-from prisma_sbi.encoding.fitting import Fitting, parameter_box
-from prisma_sbi.encoding.methods import EncodeSettings, Method
+from prisma_sbi.encoding.chunks import quadrature_chunk
+from prisma_sbi.encoding.fitting import LEAST_POINTS, Fitting, parameter_box
+from prisma_sbi.encoding.methods import SURVEY_GRID, EncodeSettings, Method, QuadratureFit
 from prisma_sbi.inference.batch import map_trips
-from prisma_sbi.inference.box import Box
+from prisma_sbi.inference.population import PopulationSettings
 from prisma_sbi.inference.quadrature import GridSettings
-from prisma_sbi.models.posterior import TripPosterior
-from prisma_sbi.models.trip_data import TripData
-from prisma_sbi.models.trip_model import TripModel
 from prisma_sbi.region.record import Region
-from prisma_sbi.simulator.driver import Road
-from prisma_sbi.study.population import PopulationSettings, survey
 from prisma_sbi.study.simulations import Simulations
 
 Progress = Callable[[int, int], None]
-_LEAST_EFFECTIVE = 30.0
-"""Fewer effective proposals than this are no sample."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,12 +60,11 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class GridSampler:
-    """Quadrature from coarse to random: the adaptive grid, then weighed points around it.
+    """Quadrature of :func:`~prisma_sbi.encoding.encode` without the search that goes before it.
 
-    No search for the maximum comes first, as in :func:`~prisma_sbi.encoding.encode`. The grid
-    finds where the posterior lies; what its cells are too coarse for, ridges that are narrow
-    and oblique, is left to importance sampling (:func:`~prisma_sbi.study.populate`), which has
-    no resolution. A maximum that the grid has overlooked stays so; calibration will show it.
+    The adaptive grid finds where the posterior lies, and
+    :func:`~prisma_sbi.inference.populate` weighs points around. A maximum that the grid has
+    overlooked stays so; calibration will show it.
 
     Attributes
     ----------
@@ -90,7 +80,7 @@ class GridSampler:
         Trips per compiled call.
     """
 
-    grid: GridSettings = GridSettings(n_levels=3, heat=64.0)
+    grid: GridSettings = SURVEY_GRID
     population: PopulationSettings = PopulationSettings()
     n_draws: int = 200
     seed: int = 0
@@ -106,52 +96,27 @@ class GridSampler:
         exact, candidates = simulations.model.exact()
         box = parameter_box(region.constants)
         key = jax.random.key(self.seed)
+        work = QuadratureFit(
+            grid=self.grid, population=self.population, n_chains=1, n_draws=self.n_draws
+        )
 
         def solve(rows: np.ndarray) -> dict[str, jax.Array]:
             road, data = simulations.trips(rows)
             keys = jax.vmap(lambda row: jax.random.fold_in(key, row))(jnp.asarray(rows))
-            return _populated_chunk(exact, road, data, keys, box, self)
+            middle = jnp.broadcast_to(0.5 * (box.lower + box.upper), (len(rows), 2))
+            return quadrature_chunk(exact, road, data, keys, middle, box, work)
 
         found = map_trips(solve, len(simulations), chunk_size=self.chunk_size, progress=progress)
         probability = np.zeros((len(simulations), len(region.vehicles)), np.float32)
         probability[:, candidates] = found["choice_probability"]
-        few = found["n_effective"] < _LEAST_EFFECTIVE
+        few = found["n_effective_points"] < LEAST_POINTS
         return Draws(
-            point=found["point"],
-            vehicle=candidates[found["choice"]],
+            point=found["point"][:, 0],
+            vehicle=candidates[found["choice"][:, 0]],
             vehicle_probability=probability,
             log_evidence=found["log_evidence"],
             flags=np.where(few, FitFlag.LOW_ESS, 0).astype(np.int32),
         )
-
-
-@eqx.filter_jit
-def _populated_chunk(
-    model: TripModel,
-    road: Road,
-    data: Float[Array, "trip data"],
-    keys: jax.Array,
-    box: Box,
-    settings: GridSampler,
-) -> dict[str, Array]:
-    """Draws of a chunk of trips."""
-
-    def one(given):
-        trip, key = given
-        posterior = TripPosterior(model, trip)
-        survey_key, draw_key = jax.random.split(key)
-        found = survey(survey_key, posterior, box, settings.grid, settings.population)
-        position, choice = found.sample(draw_key, settings.n_draws)
-        return {
-            "point": box.inside(position),
-            "choice": choice,
-            "choice_probability": found.choice_probability(),
-            "log_evidence": found.log_evidence,
-            "n_effective": found.n_effective,
-        }
-
-    trips = TripData(road, model.likelihood.observe(data, model.constants))
-    return lax.map(one, (trips, keys))
 
 
 @dataclass(frozen=True, kw_only=True)

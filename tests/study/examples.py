@@ -5,12 +5,12 @@ from functools import cache
 import numpy as np
 
 from prisma_sbi.inference import GridSettings
+from prisma_sbi.inference.population import PopulationSettings
 from prisma_sbi.models import TraceLikelihood, TripModel
 from prisma_sbi.region import Region, RoadProfiles, demo_region
 from prisma_sbi.region.routing import route_profiles
 from prisma_sbi.simulator import simulate_fleet
 from prisma_sbi.study import GridSampler
-from prisma_sbi.study.population import PopulationSettings
 
 LAW = TraceLikelihood(floor_w=3_000.0, share=0.5)
 QUICK = GridSampler(

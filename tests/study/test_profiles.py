@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from prisma_sbi.inference.population import PopulationSettings
 from prisma_sbi.models import FixedVehicle
 from prisma_sbi.study import (
     GridSampler,
@@ -14,7 +15,6 @@ from prisma_sbi.study import (
     profile_likelihood,
     simulate,
 )
-from prisma_sbi.study.population import PopulationSettings
 from prisma_sbi.study.profiles import _interval
 from tests.study.examples import QUICK, city, model, routes
 

@@ -15,7 +15,7 @@ from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.quadrature import GridSettings, integrate
 from prisma_sbi.inference.target import Target
 
-_FLATTENED, _N_FIRST = 8.0, 128
+_FLATTENED, _N_FIRST, _N_AT_START = 8.0, 128, 8
 _TAIL = 4.0
 """Degrees of freedom of the kernels: heavier tails than any posterior in the plane."""
 
@@ -190,21 +190,41 @@ def survey(
     key: jax.Array,
     target: Target,
     box: Box,
+    start: Float[Array, "2"],
     grid_settings: GridSettings,
     settings: PopulationSettings,
 ) -> Population:
     """Find a posterior over a box by the adaptive grid, then weigh points around it.
 
-    Positions are in the plane behind the box.
+    Parameters
+    ----------
+    key
+        Of the proposals.
+    target
+        Posterior of one trip.
+    box
+        Domain of the point.
+    start : (2,)
+        A point of high density, if one is known; any point otherwise.
+    grid_settings
+        The grid.
+    settings
+        The points.
+
+    Returns
+    -------
+    Population
+        Positions are in the plane behind the box.
     """
     cell_key, place_key, walk_key = jax.random.split(key, 3)
-    grid = integrate(target, box, 0.5 * (box.lower + box.upper), grid_settings)
+    grid = integrate(target, box, start, grid_settings)
     # Flattened, so that cells count whose value at the center is low by chance.
     log_area = jnp.sum(jnp.log(2.0 * grid.half_width), axis=-1)
     log_flat = (jnp.log(grid.mass) - log_area) / _FLATTENED + log_area
     cell = systematic(cell_key, jax.nn.softmax(log_flat), _N_FIRST)
     inner = jax.random.uniform(place_key, (_N_FIRST, 2), log_flat.dtype, -1.0, 1.0)
-    first = box.outside(box.unfold(grid.center[cell] + inner * grid.half_width[cell]))
+    point = box.unfold(grid.center[cell] + inner * grid.half_width[cell])
+    first = box.outside(point.at[:_N_AT_START].set(start))
 
     def log_weights(position):
         return target.log_weights(box.inside(position)) + box.log_jacobian(position)

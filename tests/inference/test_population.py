@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from prisma_sbi.study.population import PopulationSettings, populate, systematic
+from prisma_sbi.inference.population import PopulationSettings, populate, systematic
 
 RIDGE = np.asarray([[1.0, 0.995], [0.995, 1.0]])
 
