@@ -1,6 +1,7 @@
 """Studies of a region: whether posteriors are calibrated, and what a trace can reveal."""
 
 from prisma_sbi.study.atlas import best_routes, draw_routes, information_atlas, vehicle_of_pool
+from prisma_sbi.study.averages import averaged_information
 from prisma_sbi.study.calibration import (
     calibrate,
     calibration_pit,
@@ -8,8 +9,18 @@ from prisma_sbi.study.calibration import (
     sbc_tree,
     vehicle_test,
 )
+from prisma_sbi.study.design import DesignSettings, best_designs, information_design
+from prisma_sbi.study.discrepancies import DISCREPANCIES, discrepancies, trip_end
 from prisma_sbi.study.gain import fit_information, information_gain
 from prisma_sbi.study.local import local_information, spread_over_bound
+from prisma_sbi.study.misfit import (
+    Prediction,
+    fit_prediction,
+    misfit_by,
+    misfit_table,
+    trip_misfit,
+    worst_trips,
+)
 from prisma_sbi.study.profiles import ProfileSettings, profile_likelihood
 from prisma_sbi.study.recovery import RecoverySettings, load_recovery, recovery_study
 from prisma_sbi.study.recovery_cells import Encoder, compared
@@ -26,28 +37,38 @@ from prisma_sbi.study.vehicles import (
 )
 
 __all__ = [
+    "DesignSettings",
+    "DISCREPANCIES",
     "Draws",
     "EncodeSampler",
     "Encoder",
     "GridSampler",
     "Noise",
+    "Prediction",
     "ProfileSettings",
     "RecoverySettings",
     "Sampler",
     "Simulations",
+    "averaged_information",
+    "best_designs",
     "best_routes",
     "calibrate",
     "calibration_pit",
     "calibration_table",
     "compared",
+    "discrepancies",
     "draw_routes",
     "expected_confusion",
     "fit_information",
+    "fit_prediction",
     "information_atlas",
+    "information_design",
     "information_gain",
     "known_fleet",
     "load_recovery",
     "local_information",
+    "misfit_by",
+    "misfit_table",
     "profile_likelihood",
     "recovery_study",
     "recovery_summary",
@@ -56,10 +77,13 @@ __all__ = [
     "sbc_tree",
     "simulate",
     "spread_over_bound",
+    "trip_end",
+    "trip_misfit",
     "trips_set_aside",
     "vehicle_classes",
     "vehicle_distances",
     "vehicle_of_pool",
     "vehicle_test",
+    "worst_trips",
     "write_recovery",
 ]
