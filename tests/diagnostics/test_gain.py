@@ -31,6 +31,28 @@ def test_a_normal_posterior_gains_its_missing_entropy():
     assert marginal_gain(unit)[0].mean() == pytest.approx(expected, abs=0.1)
 
 
+def test_draws_that_repeat_gain_no_more_than_the_law_they_stand_for():
+    """Weighted points of a normal law, taken by their weights: most come several times."""
+    sd, rng = 0.02, np.random.default_rng(0)
+    points = rng.uniform(0.3, 0.7, size=(100, 1_500))
+    weight = np.exp(-0.5 * ((points - 0.5) / sd) ** 2)
+    ticket = (np.arange(800) + rng.uniform(size=(100, 1))) / 800
+    taken = np.stack(
+        [
+            row[np.searchsorted(np.cumsum(w) / w.sum(), t)]
+            for row, w, t in zip(points, weight, ticket, strict=True)
+        ]
+    )
+    assert max(len(np.unique(row)) for row in taken) < 400
+    expected = -0.5 * np.log(2.0 * np.pi * np.e * sd**2)
+    assert marginal_gain(taken)[0].mean() == pytest.approx(expected, abs=0.1)
+    # Draws from the prior, each one four times, gain nothing.
+    four = np.repeat(rng.uniform(size=(400, 150)), 4, axis=1)
+    gain, error = marginal_gain(four)
+    assert abs(gain.mean()) < 5.0 * gain.std() / np.sqrt(400)
+    assert gain.std() == pytest.approx(error.mean(), rel=0.35)
+
+
 def test_choices_by_hand():
     prior = np.asarray([0.5, 0.25, 0.25])
     found = choice_gain(np.asarray([prior, [1.0, 0.0, 0.0], [0.0, 0.5, 0.5]]), prior)
