@@ -1,6 +1,7 @@
 """Diagnostics: whether draws can be trusted, and what they reveal; arrays in, numbers out."""
 
 from prisma_sbi.diagnostics.convergence import Convergence, FitFlag, convergence, flag_counts
+from prisma_sbi.diagnostics.crps import crps
 from prisma_sbi.diagnostics.equivalence import (
     confusion,
     effective_number,
@@ -50,6 +51,7 @@ __all__ = [
     "confusion",
     "convergence",
     "coverage_table",
+    "crps",
     "discrete_pit",
     "ecdf_envelope",
     "effective_number",

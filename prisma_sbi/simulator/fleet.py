@@ -69,7 +69,7 @@ def simulate_fleet(
     power_w = simulate_trips(region, profiles, **truth)
     if noise_scale > 0.0:
         power_w = multiplied_by_noise(power_w, noise_scale, _MEMORY, rng)
-    return _dataset(region, start, end, truth, power_w)
+    return fleet_dataset(region, start, end, truth, power_w)
 
 
 def _draw_ends(region: Region, n_trips: int, rng: np.random.Generator):
@@ -114,8 +114,14 @@ def _draw_vehicles(n_vehicles: int, n_trips: int, rng: np.random.Generator) -> n
     return rng.choice(n_vehicles, size=n_trips, p=share / share.sum()).astype(np.int32)
 
 
-def _dataset(region: Region, start, end, truth, power_w: np.ndarray) -> xr.Dataset:
-    """Assemble the traces."""
+def fleet_dataset(
+    region: Region,
+    start: np.ndarray,
+    end: np.ndarray,
+    truth: dict[str, np.ndarray],
+    power_w: np.ndarray,
+) -> xr.Dataset:
+    """Traces ``(trip, time)`` between junctions, with what is known of each trip."""
     constants, roads = region.constants, region.roads
     seconds = np.arange(constants.n_times) * constants.time_step_s
     duration_s = np.sum(power_w > 0, axis=1) * constants.time_step_s
