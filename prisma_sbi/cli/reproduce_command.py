@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from prisma_sbi import _validate
+from prisma_sbi._errors import InputDataError
 from prisma_sbi.cli.console import (
     RichReporter,
     note,
@@ -19,10 +20,13 @@ from prisma_sbi.cli.errors import resumable
 from prisma_sbi.cli.options import Json
 from prisma_sbi.pipeline import PipelineConfig, load_config
 from prisma_sbi.pipeline.reproduce import (
+    MISFIT,
+    MisfitStudy,
     Reproduction,
     Target,
     demo_study_config,
     plan_reproduction,
+    study_misfit,
     with_changes,
 )
 from prisma_sbi.pipeline.reproduce import reproduce as reproduce_target
@@ -45,12 +49,20 @@ def reproduce(
         typer.Argument(
             help="table2: scores of all models. fig1: the same as a figure. fig4: traces in a map "
             "by t-SNE. fig5: where trips start and end. ablations: one thing left out at a time, "
-            "and what each stage costs."
+            "and what each stage costs. misfit: what decoded traces lack, from finished runs."
         ),
     ],
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Folder for results; one for all targets.")
     ],
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RUN]...",
+            help="For misfit alone: folders of finished runs of the same trips, as of two presets. "
+            "Their training trips are read, no other option counts.",
+        ),
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -109,7 +121,15 @@ def reproduce(
     Every private row and seed is a release of its own and spends its budget.
     They are for measuring, not for publishing: the folder is private.
     """
-    _validate.one_of([item.value for item in Target], target=target)
+    _validate.one_of([*(item.value for item in Target), MISFIT], target=target)
+    if target == MISFIT:
+        _misfit(runs or [], output, as_json=as_json)
+        return
+    if runs:
+        raise InputDataError(
+            f"Expected finished runs after {MISFIT} only; got {target} {runs[0]}. Leave them out: "
+            "other targets make their own."
+        )
     changed = with_changes(
         demo_study_config() if config is None else load_config(config),
         epsilons=_numbers(epsilons),
@@ -135,6 +155,39 @@ def reproduce(
         print_json(_facts(found))
         return
     _show(found)
+
+
+def _misfit(runs: list[Path], output: Path, *, as_json: bool) -> None:
+    """What decoded traces lack, from finished runs."""
+    with progress_bar() as bars:
+        found = study_misfit(runs, output, reporter=None if as_json else RichReporter(bars))
+    if as_json:
+        print_json(
+            {
+                "folder": str(found.folder),
+                "swaps": found.swaps.to_dict("records"),
+                "files": [str(path) for path in found.files],
+            }
+        )
+        return
+    _show_swaps(found)
+    for path in found.files:
+        wrote(path)
+    note("All of this describes recorded trips and is private, like the traces.")
+
+
+def _show_swaps(found: MisfitStudy) -> None:
+    """What each repair would buy."""
+    for run, table in found.swaps.groupby("run", sort=False):
+        shown = table[table["direction"] != "break"]
+        lines = [
+            {"title": row["title"]} | {key: f"{row[key]:.2f}" for key in _COLUMNS if key in row}
+            for _, row in shown.iterrows()
+        ]
+        columns = {"title": "from the recorded trip"} | {
+            key: title for key, title in _COLUMNS.items() if key in table
+        }
+        print_table(f"{run}: decoded traces with one feature repaired", columns, lines)
 
 
 def _numbers(text: str | None) -> tuple[float, ...] | None:

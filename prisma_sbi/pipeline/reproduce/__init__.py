@@ -9,10 +9,13 @@ from prisma_sbi.pipeline.reproduce.experiments import (
     reproduce,
     with_changes,
 )
+from prisma_sbi.pipeline.reproduce.misfit import MISFIT, MisfitStudy, study_misfit
 from prisma_sbi.pipeline.reproduce.recipes import unfitted
 from prisma_sbi.pipeline.reproduce.rows import Recipe, Row, ablation_rows, table_rows
 
 __all__ = [
+    "MISFIT",
+    "MisfitStudy",
     "PlannedStep",
     "Recipe",
     "Reproduction",
@@ -22,6 +25,7 @@ __all__ = [
     "demo_study_config",
     "plan_reproduction",
     "reproduce",
+    "study_misfit",
     "table_rows",
     "unfitted",
     "with_changes",
