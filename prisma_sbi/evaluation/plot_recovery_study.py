@@ -113,31 +113,27 @@ def plot_cell_coverage(
     return figure
 
 
-def plot_vehicle_places(
-    places: Mapping[str, np.ndarray], n_vehicles: int
-) -> "matplotlib.figure.Figure":
+def plot_vehicle_shares(shares: Mapping[str, np.ndarray]) -> "matplotlib.figure.Figure":
     """How often the true vehicle is among the most probable ones.
 
     Parameters
     ----------
-    places
-        Cell -> how many vehicles are more probable than the true one ``(trip,)``.
-    n_vehicles
-        In the pool.
+    shares
+        Cell -> share of trips whose true vehicle is among the 1, 2, ... most probable ones
+        ``(vehicle,)``.
 
     Returns
     -------
     figure
         One panel, with what guessing would reach.
     """
-    _validate.at_least(1, n_vehicles=n_vehicles)
+    n_vehicles = len(next(iter(shares.values())))
     count = np.arange(1, n_vehicles + 1)
     with figure_style():
         figure = new_figure(width_in=6.4, height_in=4.2)
         panel = figure.subplots()
-        for cell, place in places.items():
-            share = np.searchsorted(np.sort(place), count, side="left") / len(place)
-            panel.step(count, 100 * share, where="post", label=cell, **_look(cell, "line"))
+        for cell, share in shares.items():
+            panel.plot(count, 100 * share, label=cell, **_look(cell, "line"))
         panel.plot(count, 100 * count / n_vehicles, color=REAL_COLOR, lw=0.9, ls=":", label="guess")
         plain_log_axis(panel, "x", (1.0, float(max(n_vehicles, 2))))
         panel.set_ylim(0.0, 102.0)

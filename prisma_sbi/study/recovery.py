@@ -1,6 +1,6 @@
 """Recovery study: a fleet with known truth, encoded in several ways; resumable."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -17,7 +17,7 @@ from prisma_sbi.models.trip_model import LIKELIHOODS
 from prisma_sbi.region.record import Region
 from prisma_sbi.study.recovery_cells import Cell, Encoder, encode_cell
 from prisma_sbi.study.recovery_fleet import Noise, known_fleet
-from prisma_sbi.study.recovery_table import recovery_summary
+from prisma_sbi.study.recovery_table import cells_of, recovery_summary
 
 KIND, FORMAT_VERSION = "recovery", 1
 DATA, CHUNKS = "recovery.zarr", "chunks"
@@ -138,7 +138,7 @@ def recovery_study(
         _keep(tree, place)
     fleet = tree["fleet"].to_dataset()
     for cell in settings.cells:
-        if cell.name in _cells(tree):
+        if cell.name in cells_of(tree):
             if progress is not None:
                 progress(cell.name, settings.n_trips, settings.n_trips)
             continue
@@ -154,7 +154,7 @@ def recovery_study(
             progress=_of_cell(cell, progress),
         )
         tree[cell.path] = xr.DataTree(found)
-        tree = _summed_up(tree)
+        tree = _in_order(tree)
         _keep(tree, place)
         if chunks is not None:
             remove(chunks)
@@ -190,7 +190,7 @@ def load_recovery(folder: str | PathLike[str]) -> xr.DataTree:
             f"Expected a recovery study of format version {FORMAT_VERSION} at {str(path)!r}; got "
             f"kind {tree.attrs.get('kind')!r}, version {version}. Choose another folder."
         )
-    return tree
+    return _in_order(tree)
 
 
 def _described(region: Region, settings: RecoverySettings, encoder: Encoder) -> dict[str, Any]:
@@ -222,20 +222,16 @@ def _opened(place: Path, asked: dict[str, Any]) -> xr.DataTree | None:
     return tree
 
 
-def _cells(tree: xr.DataTree) -> Mapping[str, xr.DataTree]:
-    """Cells that are there, by name."""
-    return tree["cells"].children if "cells" in tree.children else {}
-
-
-def _summed_up(tree: xr.DataTree) -> xr.DataTree:
-    """The tree with its cells in a fixed order and their scores."""
-    cells = _cells(tree)
+def _in_order(tree: xr.DataTree) -> xr.DataTree:
+    """The tree with its groups in a fixed order, whatever order they were read in."""
+    cells = cells_of(tree)
     order = [Cell(likelihood=one, method=str(other)) for one in LIKELIHOODS for other in Method]
     parts = {"fleet": tree["fleet"].to_dataset()}
-    parts |= {cell.path: cells[cell.name].to_dataset() for cell in order if cell.name in cells}
+    parts |= {cell.path: cells[cell.name] for cell in order if cell.name in cells}
     ordered = xr.DataTree.from_dict(parts)
     ordered.attrs = tree.attrs
-    ordered["summary"] = xr.DataTree(recovery_summary(ordered))
+    if cells:
+        ordered["summary"] = xr.DataTree(recovery_summary(ordered))
     return ordered
 
 

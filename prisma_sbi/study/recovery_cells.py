@@ -226,9 +226,10 @@ def _clock() -> Iterator[_Clock]:
     """Run a block against the clock; JAX tells when it traces, lowers and compiles."""
     clock = _Clock()
 
-    def note(event: str, start_s: float, end_s: float, **_facts: Any) -> None:
+    def note(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
+        del kwargs
         if event.startswith(_COMPILING):
-            clock.spans.append((start_s, end_s))
+            clock.spans.append((start_time, end_time))
 
     jax.monitoring.register_event_time_span_listener(note)
     begin = time.perf_counter()

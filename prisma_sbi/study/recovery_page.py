@@ -12,7 +12,7 @@ from prisma_sbi.evaluation.plot_recovery_study import (
     plot_cell_coverage,
     plot_estimates,
     plot_time_error,
-    plot_vehicle_places,
+    plot_vehicle_shares,
 )
 from prisma_sbi.evaluation.plot_style import save_figures
 from prisma_sbi.report.markup import Child
@@ -27,10 +27,11 @@ from prisma_sbi.study.recovery_sections import (
     study_warnings,
 )
 from prisma_sbi.study.recovery_table import (
+    among_first,
+    cells_of,
     pit_of,
     recovery_table,
     trips_set_aside,
-    true_place,
     usable,
 )
 
@@ -88,7 +89,7 @@ def write_recovery(tree: xr.DataTree, folder: Path, *, command: str = "") -> lis
 def recovery_figures(tree: xr.DataTree) -> "dict[str, matplotlib.figure.Figure]":
     """Figures by name: estimates under each likelihood, coverage, vehicles, time."""
     fleet = tree["fleet"].to_dataset()
-    cells = {str(name): node.to_dataset() for name, node in tree["cells"].children.items()}
+    cells = cells_of(tree)
     figures = {}
     for likelihood in dict.fromkeys(cell.attrs["likelihood"] for cell in cells.values()):
         group = {n: cell for n, cell in cells.items() if cell.attrs["likelihood"] == likelihood}
@@ -96,8 +97,8 @@ def recovery_figures(tree: xr.DataTree) -> "dict[str, matplotlib.figure.Figure]"
     known = {name: cell for name, cell in cells.items() if "draws" in cell}
     if known:
         figures["coverage"] = plot_cell_coverage({n: pit_of(cell) for n, cell in known.items()})
-        places = {name: _places(fleet, cell) for name, cell in known.items()}
-        figures["vehicles"] = plot_vehicle_places(places, fleet.sizes["pool_vehicle"])
+        shares = {name: _shares(fleet, cell) for name, cell in known.items()}
+        figures["vehicles"] = plot_vehicle_shares(shares)
     figures["time"] = plot_time_error(tree["summary"].to_dataset())
     return figures
 
@@ -154,7 +155,7 @@ def _plots(figures: "Mapping[str, matplotlib.figure.Figure]", n_trips: int) -> l
     ]
 
 
-def _places(fleet: xr.Dataset, cell: xr.Dataset) -> np.ndarray:
-    """Vehicles more probable than the true one, for trips that have an estimate."""
+def _shares(fleet: xr.Dataset, cell: xr.Dataset) -> np.ndarray:
+    """How often the true vehicle is among the first, over trips that have an estimate."""
     good = usable(cell)
-    return true_place(cell["vehicle_probability"].values[good], fleet["vehicle"].values[good])
+    return among_first(cell["vehicle_probability"].values[good], fleet["vehicle"].values[good])

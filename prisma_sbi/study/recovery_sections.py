@@ -44,6 +44,11 @@ def coverage_text(row: Mapping[str, Any], level: int) -> str:
     return f"{100 * share:.0f} ± {100 * error:.0f}{mark}"
 
 
+def trips_text(count: int) -> str:
+    """How many trips, in words."""
+    return f"{count:,} trip" if count == 1 else f"{count:,} trips"
+
+
 def study_section(tree: xr.DataTree) -> Section:
     """What was simulated."""
     at = tree.attrs
@@ -76,19 +81,19 @@ def study_section(tree: xr.DataTree) -> Section:
 
 def parameter_tables(rows: pd.DataFrame) -> tuple[Child, ...]:
     """A table for aggressiveness and one for detour."""
-    heads = ["", "bias", "RMSE", "correlation", "50 % interval", "90 % interval", "contraction",
+    heads = ["", "bias", "RMSE", "r", "50 % interval", "90 % interval", "contraction",
              "z: mean, sd", "CRPS", "gain (nats)"]  # fmt: skip
     tables = []
     for name in PARAMETERS:
         body: list[tuple[Child, ...]] = [
             (
                 f"{row['likelihood']}-{row['method']}",
-                f"{number(row['bias'], digits=2)} ± {number(row['bias_error'], digits=2)}",
+                DASH if np.isnan(row["bias"]) else f"{row['bias']:.4f} ± {row['bias_error']:.4f}",
                 _number(row["rmse"]),
                 shown(row["correlation"], "{:.3f}"),
                 coverage_text(row, 50),
                 coverage_text(row, 90),
-                shown(row["contraction"], "{:.4f}"),
+                shown(row["contraction"], "{:.3f}"),
                 DASH if np.isnan(row["z_sd"]) else f"{row['z_mean']:.2f}, {row['z_sd']:.2f}",
                 _number(row["crps"]),
                 shown(row["gain"], "{:.2f}"),
@@ -154,11 +159,13 @@ def other_tables(tree: xr.DataTree, rows: pd.DataFrame) -> tuple[Child, ...]:
 def study_warnings(tree: xr.DataTree, rows: pd.DataFrame) -> list[str]:
     """Trips that were set aside, by name, and coverage that chance does not explain."""
     sentences = []
-    for (cell, reason), group in trips_set_aside(tree).groupby(["cell", "detail"], sort=False):
-        names = group["trip"].tolist()
+    aside = trips_set_aside(tree)
+    for cell, reason in dict.fromkeys(zip(aside["cell"], aside["detail"], strict=True)):
+        chosen = (aside["cell"] == cell) & (aside["detail"] == reason)
+        names = aside.loc[chosen, "trip"].tolist()
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         sentences.append(
-            f"{cell}: {len(names):,} trips set aside ({reason}): "
+            f"{cell}: {trips_text(len(names))} set aside ({reason}): "
             f"{', '.join(names[:_MOST_NAMED])}{more}."
         )
     for row in rows.to_dict("records"):
@@ -195,4 +202,4 @@ def _number(value: float) -> str:
 
 def _records(rows: pd.DataFrame, descriptor: str) -> list[dict[Any, Any]]:
     """Rows of one descriptor."""
-    return rows[rows["descriptor"] == descriptor].to_dict("records")
+    return rows.loc[rows["descriptor"] == descriptor].to_dict("records")

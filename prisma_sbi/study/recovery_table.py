@@ -56,7 +56,7 @@ def recovery_summary(tree: xr.DataTree) -> xr.Dataset:
         ``method``. What a method does not say, or what does not apply, is NaN.
     """
     fleet = tree["fleet"].to_dataset()
-    cells = {str(name): node.to_dataset() for name, node in tree["cells"].children.items()}
+    cells = cells_of(tree)
     scores = [_scores(fleet, cell) for cell in cells.values()]
     costs = [_costs(cell) for cell in cells.values()]
     measures = {
@@ -82,6 +82,13 @@ def recovery_summary(tree: xr.DataTree) -> xr.Dataset:
     )
 
 
+def cells_of(tree: xr.DataTree) -> dict[str, xr.Dataset]:
+    """Cells that are there, by name; none at the start."""
+    if "cells" not in tree.children:
+        return {}
+    return {str(name): node.to_dataset() for name, node in tree["cells"].children.items()}
+
+
 def recovery_table(summary: xr.Dataset) -> pd.DataFrame:
     """The summary as a table: a row a cell and descriptor."""
     rows = [
@@ -101,24 +108,24 @@ def recovery_table(summary: xr.Dataset) -> pd.DataFrame:
 def trips_set_aside(tree: xr.DataTree) -> pd.DataFrame:
     """Trips that a cell has no estimate of: ``cell``, ``trip``, ``reason``, ``detail``."""
     rows = []
-    for name, node in tree["cells"].children.items():
-        for trip, code in zip(node["trip"].values, node["status"].values, strict=True):
+    for name, cell in cells_of(tree).items():
+        for trip, code in zip(cell["trip"].values, cell["status"].values, strict=True):
             status = FitStatus(int(code))
             if not status.usable:
                 reason = {"reason": status.name.lower(), "detail": status.text}
-                rows.append({"cell": str(name), "trip": str(trip), **reason})
+                rows.append({"cell": name, "trip": str(trip), **reason})
     return pd.DataFrame(rows, columns=["cell", "trip", "reason", "detail"])
 
 
 def flag_table(tree: xr.DataTree) -> pd.DataFrame:
     """How many trips carry a flag: ``cell``, ``flag``, ``n_trips``, ``meaning``."""
     rows = []
-    for name, node in tree["cells"].children.items():
-        flags = node["flags"].values
+    for name, cell in cells_of(tree).items():
+        flags = cell["flags"].values
         for flag in FitFlag:
             count = int(np.sum((flags & flag) != 0))
             if count:
-                row = {"cell": str(name), "flag": str(flag.name).lower(), "n_trips": count}
+                row = {"cell": name, "flag": str(flag.name).lower(), "n_trips": count}
                 rows.append({**row, "meaning": flag.text})
     return pd.DataFrame(rows, columns=["cell", "flag", "n_trips", "meaning"])
 
@@ -190,16 +197,22 @@ def _add_posterior_scores(
         scores[name]["gain"] = float(seen["gain"].values[:, axis].mean())
     probability = seen["vehicle_probability"].values
     scores["vehicle"] |= {
-        "top_5": float(np.mean(true_place(probability, true_vehicle) < 5)),
+        "top_5": float(among_first(probability, true_vehicle)[:5][-1]),
         "log_score": float(np.mean(log_scores(probability, true_vehicle))),
         "brier": brier_score(probability, true_vehicle).score,
     }
 
 
-def true_place(probability: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """How many vehicles are more probable than the true one ``(trip,)``."""
+def among_first(probability: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Share of trips whose true vehicle is among the 1, 2, ... most probable ones ``(vehicle,)``.
+
+    Where several are as probable as the true one, its place among them counts as random.
+    """
     own = probability[np.arange(len(truth)), truth][:, None]
-    return np.sum(probability > own, axis=1)
+    before = np.sum(probability > own, axis=1)[:, None]
+    alike = np.sum(probability == own, axis=1)[:, None]
+    count = np.arange(1, probability.shape[1] + 1)
+    return np.clip((count - before) / alike, 0.0, 1.0).mean(axis=0)
 
 
 def _costs(cell: xr.Dataset) -> dict[str, float | int]:

@@ -31,6 +31,9 @@ SD = np.array([0.01, 0.02])
 PROBABILITY = 0.25
 """Of the vehicle that the oracle holds for true, which it is that often."""
 TIMES = ("seconds_per_trip", "compile_s")
+FLEETS = functools.cache(known_fleet)
+"""Simulating compiles every time; fleets of the same arguments are the same."""
+MANY, SOME = 600, 24
 
 
 class Oracle:
@@ -99,16 +102,15 @@ def city():
 
 @pytest.fixture(scope="module", autouse=True)
 def _fleets_made_once():
-    """Fleets are compiled for every time; of the same arguments they are the same."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recovery, "known_fleet", functools.cache(known_fleet))
+        patch.setattr(recovery, "known_fleet", FLEETS)
         yield
 
 
 @pytest.fixture(scope="module")
 def study(city):
     """A fleet large enough for laws of large numbers, read by the oracle."""
-    return recovery_study(city, RecoverySettings(n_trips=2_000), encoder=Oracle())
+    return recovery_study(city, RecoverySettings(n_trips=MANY), encoder=Oracle())
 
 
 def rows_of(tree: xr.DataTree) -> dict[tuple[str, str], dict]:
@@ -117,7 +119,7 @@ def rows_of(tree: xr.DataTree) -> dict[tuple[str, str], dict]:
 
 
 def test_fleet_is_routed_drawn_from_the_prior_and_free_of_noise_if_asked(city):
-    fleet = known_fleet(city, 300, noise="none", seed=4)
+    fleet = known_fleet(city, MANY, noise="none", seed=0)
     ends = [fleet[name].values for name in ("start_lat", "start_lon", "end_lat", "end_lon")]
     profiles = route_profiles(city, *ends)
     assert np.all(profiles.status == RouteStatus.OK)
@@ -127,11 +129,11 @@ def test_fleet_is_routed_drawn_from_the_prior_and_free_of_noise_if_asked(city):
     low, high = city.constants.detour_bounds
     assert truth[1].mean() == pytest.approx(0.5 * (low + high), abs=0.06 * (high - low))
     assert len(np.unique(truth[2])) > 0.9 * len(city.vehicles)
-    noisy = known_fleet(city, 300, noise="law", seed=4)
+    noisy = FLEETS(city, MANY, noise="law", seed=0)
     assert np.array_equal(noisy["detour"], fleet["detour"])
     z = (noisy["power_w"] - fleet["power_w"]) / (1_000.0 + 0.3 * np.abs(fleet["power_w"]))
     assert float(np.median(np.abs(z))) == pytest.approx(0.73, abs=0.08)
-    mild = known_fleet(city, 300, noise="mild", seed=4)["power_w"].values
+    mild = known_fleet(city, MANY, noise="mild", seed=0)["power_w"].values
     moving = fleet["power_w"].values > 0.0
     assert np.all(mild[~moving & (fleet["power_w"].values == 0.0)] == 0.0)
     assert np.std(np.log(mild[moving] / fleet["power_w"].values[moving])) == pytest.approx(
@@ -143,29 +145,32 @@ def test_scores_of_a_posterior_that_is_right(study):
     rows = rows_of(study)
     for name, sd in zip(("aggressiveness", "detour"), SD, strict=True):
         row = rows["quadrature", name]
-        assert row["n_trips"] == 2_000
+        assert row["n_trips"] == MANY
         assert abs(row["bias"]) < 4 * row["bias_error"]
-        assert row["bias_error"] == pytest.approx(sd / np.sqrt(2_000), rel=0.05)
-        assert row["rmse"] == pytest.approx(sd, rel=0.05)
+        assert row["bias_error"] == pytest.approx(sd / np.sqrt(MANY), rel=0.12)
+        assert row["rmse"] == pytest.approx(sd, rel=0.12)
         for level in (50, 90):
             error = row[f"coverage_{level}_error"]
             share = level / 100
-            assert error == pytest.approx(np.sqrt(share * (1 - share) / 2_000))
+            assert error == pytest.approx(np.sqrt(share * (1 - share) / MANY))
             assert abs(row[f"coverage_{level}"] - share) < 3.5 * error
-        assert row["z_sd"] == pytest.approx(1.0, abs=0.06)
-        assert abs(row["z_mean"]) < 0.1
-        assert row["crps"] == pytest.approx(sd / np.sqrt(np.pi), rel=0.05)
+        assert row["z_sd"] == pytest.approx(1.0, abs=0.12)
+        assert abs(row["z_mean"]) < 0.16
+        assert row["crps"] == pytest.approx(sd / np.sqrt(np.pi), rel=0.12)
         assert row["correlation"] > 0.98
         assert np.isnan(row["top_1"])
     vehicle = rows["quadrature", "vehicle"]
     n_vehicles = study["fleet"].sizes["pool_vehicle"]
     rest = (1 - PROBABILITY) / (n_vehicles - 1)
-    assert vehicle["top_1"] == pytest.approx(PROBABILITY, abs=0.035)
+    assert vehicle["top_1"] == pytest.approx(PROBABILITY, abs=0.06)
+    # Behind the favorite all are alike, so the other four places go by chance.
+    right = vehicle["top_1"]
+    assert vehicle["top_5"] == pytest.approx(right + (1 - right) * 4 / (n_vehicles - 1))
     assert vehicle["log_score"] == pytest.approx(
-        PROBABILITY * np.log(PROBABILITY) + (1 - PROBABILITY) * np.log(rest), abs=0.12
+        PROBABILITY * np.log(PROBABILITY) + (1 - PROBABILITY) * np.log(rest), abs=0.2
     )
     squares = PROBABILITY**2 + (n_vehicles - 1) * rest**2
-    assert vehicle["brier"] == pytest.approx(1 - squares, abs=0.02)
+    assert vehicle["brier"] == pytest.approx(1 - squares, abs=0.03)
     assert np.isnan(vehicle["rmse"])
     assert vehicle["flagged"] == 0.25
 
@@ -188,7 +193,7 @@ def test_points_promise_nothing(study):
 
 
 def test_intervals_of_half_the_width_show(city):
-    tree = recovery_study(city, RecoverySettings(n_trips=400), encoder=Oracle(width=0.5))
+    tree = recovery_study(city, RecoverySettings(n_trips=MANY), encoder=Oracle(width=0.5))
     for name in ("aggressiveness", "detour"):
         row = rows_of(tree)["quadrature", name]
         for level in (50, 90):
@@ -199,7 +204,7 @@ def test_intervals_of_half_the_width_show(city):
 
 
 def test_estimates_of_other_trips_show(city):
-    tree = recovery_study(city, RecoverySettings(n_trips=400), encoder=Oracle(shuffled=True))
+    tree = recovery_study(city, RecoverySettings(n_trips=MANY), encoder=Oracle(shuffled=True))
     row = rows_of(tree)["quadrature", "detour"]
     assert abs(row["correlation"]) < 0.2
     assert row["coverage_90"] < 0.3
@@ -208,10 +213,10 @@ def test_estimates_of_other_trips_show(city):
 
 
 def test_trips_set_aside_are_counted_named_and_in_no_score(city, study):
-    settings = RecoverySettings(n_trips=40)
+    settings = RecoverySettings(n_trips=SOME)
     tree = recovery_study(city, settings, encoder=Oracle(lost=(3, 11)))
     row = rows_of(tree)["quadrature", "detour"]
-    assert (row["n_trips"], row["n_set_aside"]) == (38, 2)
+    assert (row["n_trips"], row["n_set_aside"]) == (SOME - 2, 2)
     assert np.isfinite(row["rmse"])
     lost = trips_set_aside(tree)
     assert lost["trip"].tolist() == 2 * ["simulated/3", "simulated/11"]
@@ -241,7 +246,7 @@ def stop_at(cell: str, done_before: int = 0):
 
 
 def test_interrupted_study_goes_on_with_the_next_cell(city, tmp_path):
-    settings = RecoverySettings(n_trips=24)
+    settings = RecoverySettings(n_trips=SOME)
     oracle = Oracle()
     with pytest.raises(KeyboardInterrupt):
         recovery_study(
@@ -263,12 +268,12 @@ def test_interrupted_study_goes_on_with_the_next_cell(city, tmp_path):
 
 
 def test_a_study_grows_by_methods_and_refuses_other_settings(city, tmp_path):
-    settings = RecoverySettings(n_trips=24, methods=("quadrature",))
+    settings = RecoverySettings(n_trips=SOME, methods=("quadrature",))
     recovery_study(city, settings, folder=tmp_path, encoder=Oracle())
     more = Oracle()
     tree = recovery_study(
         city,
-        RecoverySettings(n_trips=24, methods=("laplace",)),
+        RecoverySettings(n_trips=SOME, methods=("laplace",)),
         folder=tmp_path,
         encoder=more,
     )
@@ -276,8 +281,8 @@ def test_a_study_grows_by_methods_and_refuses_other_settings(city, tmp_path):
     assert tree["summary"]["method"].values.tolist() == ["laplace", "quadrature"]
     for other, words in (
         (RecoverySettings(n_trips=25), "n_trips=24; got n_trips=25"),
-        (RecoverySettings(n_trips=24, seed=1), "seed=0; got seed=1"),
-        (RecoverySettings(n_trips=24, noise="none"), "noise='law'; got noise='none'"),
+        (RecoverySettings(n_trips=SOME, seed=1), "seed=0; got seed=1"),
+        (RecoverySettings(n_trips=SOME, noise="none"), "noise='law'; got noise='none'"),
     ):
         with pytest.raises(InputDataError, match=re.escape(words)):
             recovery_study(city, other, folder=tmp_path, encoder=Oracle())
@@ -310,7 +315,7 @@ def test_a_damaged_or_foreign_study_is_refused(city, tmp_path):
 
 
 def test_page_holds_the_numbers_and_says_who_may_read_it(city, tmp_path):
-    tree = recovery_study(city, RecoverySettings(n_trips=40), encoder=Oracle(lost=(7,)))
+    tree = recovery_study(city, RecoverySettings(n_trips=SOME), encoder=Oracle(lost=(7,)))
     paths = write_recovery(tree, tmp_path, command="prisma study recover --trips 60")
     assert all(path.stat().st_size > 0 for path in paths)
     names = {path.name for path in paths}
@@ -319,10 +324,10 @@ def test_page_holds_the_numbers_and_says_who_may_read_it(city, tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "may be shown to anybody" in page
     assert "prisma study recover --trips 60" in page
-    assert "1 trips set aside" in page
+    assert "1 trip set aside" in page
     assert "simulated/7" in page
     row = rows_of(tree)["quadrature", "detour"]
-    assert f"{100 * row['coverage_90']:.0f} ± 5" in page
+    assert f"{100 * row['coverage_90']:.0f} ± 6" in page
     points = re.findall(r'<th scope="row">trace-map</th>(.*?)</tr>', page)
     assert all("<td>-</td>" in cells for cells in points[:3])
 
