@@ -11,8 +11,7 @@ from prisma_sbi.privacy.release import Release
 from prisma_sbi.region.profiles import RoadProfiles, RouteStatus
 from prisma_sbi.region.record import Region
 from prisma_sbi.region.routing import route_profiles
-from prisma_sbi.simulator.restlessness import restless_power
-from prisma_sbi.simulator.trip import simulate_trips
+from prisma_sbi.simulator.draws import draw_traces
 
 _MAX_REDRAWS = 30
 _ENDS = ("start_lat", "start_lon", "end_lat", "end_lon")
@@ -80,15 +79,15 @@ def decode(
     rng = np.random.default_rng(seed)
     rows = _pick_rows(release.n_rows, n_traces, rng)
     table, profiles, n_redraws, n_replaced = _route_rows(release, region, rows, rng)
-    power_w = simulate_trips(
+    power_w = draw_traces(
         region,
         profiles,
         table["aggressiveness"],
         table["detour"],
         table["vehicle"],
+        rng,
         progress=progress,
     )
-    power_w = restless_power(power_w, region.constants, rng)
     return _dataset(release, region, table, profiles, power_w, n_redraws, n_replaced)
 
 

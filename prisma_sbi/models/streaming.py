@@ -70,7 +70,7 @@ def fold_power(
         # Four products in place of a matrix product, which XLA would not fuse with the rest.
         products = [coefficients[:, k] * feature for k, feature in enumerate(features)]
         wheel_power = reduce(add, products) / stride
-        power = tank_power(wheel_power, engaged / stride * vehicles.idle_power_w, constants)
+        power = tank_power(wheel_power, vehicles, constants, engaged=engaged / stride)
         return (state, update(folded, power, now)), None
 
     # Adding the zero gives the carry the batch axes that it will have after a step.

@@ -20,15 +20,21 @@ PRESETS: Mapping[str, Mapping[str, float]] = MappingProxyType(
                 "acceleration_fade_mps": 8.0,
                 "brake_fraction": 0.7,
                 "idle_power_w_per_l": 3_000.0,
+                "end_speed_share": 0.7,
+                "hybrid_share": 1.0 / 3.0,
+                "electric_efficiency": 0.85,
+                "electric_recuperation": 0.6,
+                "speed_wander": 0.3,
                 "restlessness": 0.3,
                 "start_speed_share": 0.5,
             }
         ),
     }
 )
-"""Sets of constants by name. ``published`` is the driver of the paper; ``realistic`` starts on the
-move, where recordings were cut, gathers speed as an engine of limited power does, brakes more
-gently than it accelerates, and idles at the fuel flow of real engines (see docs/realism.md)."""
+"""Sets of constants by name. ``published`` is the driver of the paper; ``realistic`` starts and
+ends on the move, where recordings were cut, gathers speed as an engine of limited power does,
+brakes more gently than it accelerates, idles at the fuel flow of real engines, knows hybrids and
+electric cars, and draws traffic and a restless foot when it decodes (see docs/realism.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +69,19 @@ class Constants:
     start_speed_share
         Speed at the start as a share of the drivable speed there. 0 is the published driver,
         which starts from rest; recordings that were cut at a boundary start on the move.
+    end_speed_share
+        Speed at the end as a share of the drivable speed there; 0, the published driver, for a
+        full stop.
+    hybrid_share, engine_on_w
+        Share of the combustion vehicles of the pool that are taken for hybrids, and the power at
+        the wheels below which their engine is off.
+    electric_efficiency, electric_recuperation
+        Like ``tank_efficiency`` and ``recuperation``, for vehicles without displacement; an
+        efficiency of 0, as published, drives them like engines.
+    speed_wander, speed_wander_length_m, speed_wander_limit
+        How much the drivable speed of decoded trips wanders along the road (standard deviation of
+        its log; 0, as published, for not at all), over what length, and the largest factor. See
+        :func:`~prisma_sbi.simulator.road_with_traffic`.
     restlessness, restlessness_memory_s
         Largest relative wander of the power of decoded traces, and how long it lasts; 0, as
         published, for none. See :func:`~prisma_sbi.simulator.restless_power`.
@@ -100,6 +119,14 @@ class Constants:
     recuperation: float = 0.0
     idle_power_w_per_l: float = 2_000.0
     start_speed_share: float = 0.0
+    end_speed_share: float = field(default=0.0, metadata={ADDED_LATER: True})
+    hybrid_share: float = field(default=0.0, metadata={ADDED_LATER: True})
+    engine_on_w: float = field(default=2_000.0, metadata={ADDED_LATER: True})
+    electric_efficiency: float = field(default=0.0, metadata={ADDED_LATER: True})
+    electric_recuperation: float = field(default=0.0, metadata={ADDED_LATER: True})
+    speed_wander: float = field(default=0.0, metadata={ADDED_LATER: True})
+    speed_wander_length_m: float = field(default=175.0, metadata={ADDED_LATER: True})
+    speed_wander_limit: float = field(default=1.15, metadata={ADDED_LATER: True})
     restlessness: float = field(default=0.0, metadata={ADDED_LATER: True})
     restlessness_memory_s: float = field(default=5.0, metadata={ADDED_LATER: True})
     arrival_tolerance_m: float = 1.0
@@ -133,6 +160,11 @@ class Constants:
             "start_speed_share",
             "acceleration_fade_mps",
             "restlessness",
+            "end_speed_share",
+            "hybrid_share",
+            "electric_efficiency",
+            "electric_recuperation",
+            "speed_wander",
         )
         for item in fields(self):
             if item.name in pairs:
@@ -141,11 +173,19 @@ class Constants:
             _validate.finite(**{item.name: value})
             if item.name not in may_be_zero:
                 _validate.positive(**{item.name: value})
-        _validate.in_range(0.0, 2.0, restlessness=self.restlessness)
+        _validate.in_range(0.0, 2.0, restlessness=self.restlessness, speed_wander=self.speed_wander)
         _validate.in_range(0.0, 1e3, acceleration_fade_mps=self.acceleration_fade_mps)
-        _validate.in_range(0.0, 1.0, recuperation=self.recuperation)
-        _validate.in_range(0.0, 1.0, start_speed_share=self.start_speed_share)
-        _validate.in_range(0.0, 1.0, tank_efficiency=self.tank_efficiency)
+        _validate.in_range(
+            0.0,
+            1.0,
+            recuperation=self.recuperation,
+            start_speed_share=self.start_speed_share,
+            end_speed_share=self.end_speed_share,
+            hybrid_share=self.hybrid_share,
+            tank_efficiency=self.tank_efficiency,
+            electric_efficiency=self.electric_efficiency,
+            electric_recuperation=self.electric_recuperation,
+        )
         _validate.at_least(2, n_route_points=self.n_route_points)
         _validate.at_least(3, horizon_s=self.horizon_s)
 

@@ -58,12 +58,14 @@ class DriverSetting(eqx.Module):
     deceleration_mps2: Float[Array, ""]
     squared_envelope: Float[Array, " point"]
     slope_rad: Float[Array, " point"]
+    squared_end_speed: Float[Array, ""]
 
 
 def squared_speed_envelope(
     speed_mps: Float[Array, " point"],
     spacing_m: Float[Array, ""],
     deceleration_mps2: Float[Array, ""],
+    squared_end_speed: Float[Array, ""] | float = 0.0,
 ) -> Float[Array, " point"]:
     r"""Square of the highest speed from which every limit ahead can still be met.
 
@@ -75,6 +77,8 @@ def squared_speed_envelope(
         Distance between points.
     deceleration_mps2
         Constant braking.
+    squared_end_speed
+        Square of the speed one spacing behind the last point; 0 for a stop.
 
     Returns
     -------
@@ -83,12 +87,13 @@ def squared_speed_envelope(
 
     Notes
     -----
-    The backward recursion :math:`w_i = \min(u_i^2, w_{i+1} + 2 b\,\Delta s)` with
-    :math:`w_{S+1} = 0` is a running minimum in disguise: subtracting the ramp makes the
-    recursion flat, :math:`w_i + 2 b\,\Delta s\,i = \min_{j \ge i} (u_j^2 + 2 b\,\Delta s\,j)`.
+    The backward recursion :math:`w_i = \min(u_i^2, w_{i+1} + 2 b\,\Delta s)`, with
+    :math:`w_{S+1}` the square of the speed at the end, is a running minimum in disguise:
+    subtracting the ramp makes the recursion flat,
+    :math:`w_i + 2 b\,\Delta s\,i = \min_{j \ge i} (u_j^2 + 2 b\,\Delta s\,j)`.
     """
     ramp = 2.0 * deceleration_mps2 * spacing_m * jnp.arange(1, speed_mps.shape[-1] + 1)
-    stop = 2.0 * deceleration_mps2 * spacing_m * (speed_mps.shape[-1] + 1)
+    stop = squared_end_speed + 2.0 * deceleration_mps2 * spacing_m * (speed_mps.shape[-1] + 1)
     lowest = lax.cummin(
         jnp.minimum(speed_mps**2 + ramp, stop), axis=speed_mps.ndim - 1, reverse=True
     )
@@ -106,14 +111,18 @@ def driver_setting(
     spacing_m = length_m / (road.speed_mps.shape[-1] - 1)
     acceleration_limit = aggressiveness * constants.acceleration_ceiling_mps2
     deceleration = constants.brake_fraction * acceleration_limit
+    end_speed = constants.end_speed_share * road.speed_mps[-1]
     return DriverSetting(
         length_m=length_m,
         arrival_m=length_m - jnp.minimum(constants.arrival_tolerance_m, 0.5 * length_m),
         spacing_m=spacing_m,
         acceleration_limit_mps2=acceleration_limit,
         deceleration_mps2=deceleration,
-        squared_envelope=squared_speed_envelope(road.speed_mps, spacing_m, deceleration),
+        squared_envelope=squared_speed_envelope(
+            road.speed_mps, spacing_m, deceleration, end_speed**2
+        ),
         slope_rad=road.slope_rad / detour,
+        squared_end_speed=end_speed**2,
     )
 
 
@@ -146,7 +155,8 @@ def driver_step(
 
     remaining = jnp.maximum(setting.length_m - position - speed * dt, 0.0)
     squared_target = jnp.minimum(
-        left + share * (right - left), 2.0 * setting.deceleration_mps2 * remaining
+        left + share * (right - left),
+        setting.squared_end_speed + 2.0 * setting.deceleration_mps2 * remaining,
     )
     limit = setting.acceleration_limit_mps2
     upper = limit

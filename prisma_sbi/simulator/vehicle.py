@@ -1,17 +1,19 @@
 """The vehicle: from motion to power, linear in four coefficients."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from prisma_sbi.region.constants import Constants
 from prisma_sbi.region.pool import VehiclePool
 from prisma_sbi.simulator.driver import Drive
+from prisma_sbi.simulator.drivetrain import Drivetrain, drivetrains
 from prisma_sbi.units import STANDARD_GRAVITY_MPS2
 
 
 class Vehicle(eqx.Module):
-    """Road-load coefficients and idle power of one vehicle, or of a pool.
+    """Road-load coefficients, idle power and drivetrain of one vehicle, or of a pool.
 
     Attributes
     ----------
@@ -19,18 +21,22 @@ class Vehicle(eqx.Module):
         Mass in kg and the resistance factors of v^3, v^2 and v, all SI.
     idle_power_w : (...)
         Power from the tank whenever the engine runs.
+    drivetrain
+        What turns stored into mechanical power; None, as published, for one engine efficiency
+        and an engine that always runs.
     """
 
     coefficients: Float[Array, "*vehicle 4"]
     idle_power_w: Float[Array, "*vehicle"]
+    drivetrain: Drivetrain | None = None
 
     def __getitem__(self, index) -> "Vehicle":
         """The vehicles at the given positions of the pool."""
-        return Vehicle(self.coefficients[index], self.idle_power_w[index])
+        return jax.tree.map(lambda leaf: leaf[index], self)
 
     def mix(self, weights: Float[Array, "*n vehicle"]) -> "Vehicle":
         """A relaxed vehicle: coefficients mixed by weights on the simplex."""
-        return Vehicle(weights @ self.coefficients, weights @ self.idle_power_w)
+        return jax.tree.map(lambda leaf: weights @ leaf, self)
 
 
 def vehicles_from_pool(pool: VehiclePool, constants: Constants) -> Vehicle:
@@ -38,6 +44,7 @@ def vehicles_from_pool(pool: VehiclePool, constants: Constants) -> Vehicle:
     return Vehicle(
         coefficients=jnp.asarray(pool.coefficients, jnp.float32),
         idle_power_w=jnp.asarray(pool.displacement_l * constants.idle_power_w_per_l, jnp.float32),
+        drivetrain=drivetrains(pool, constants),
     )
 
 
@@ -54,13 +61,23 @@ def traction_features(
 
 
 def tank_power(
-    wheel_power_w: Float[Array, "*n"], idle_power_w: Float[Array, "*m"], constants: Constants
+    wheel_power_w: Float[Array, "*n"],
+    vehicle: Vehicle,
+    constants: Constants,
+    *,
+    engaged: Float[Array, "*m"] | float = 1.0,
 ) -> Float[Array, "*k"]:
-    """Power drawn from the tank for a given power at the wheels, engine running."""
+    """Power drawn from the tank for a given power at the wheels.
+
+    Positively homogeneous in wheel power and ``engaged``, the share of the time step before
+    arrival, together.
+    """
+    if vehicle.drivetrain is not None:
+        return vehicle.drivetrain.stored_power(wheel_power_w, vehicle.idle_power_w, engaged)
     return (
         jnp.maximum(wheel_power_w, 0.0) / constants.tank_efficiency
         + constants.recuperation * jnp.minimum(wheel_power_w, 0.0)
-        + idle_power_w
+        + engaged * vehicle.idle_power_w
     )
 
 
@@ -94,4 +111,4 @@ def power_trace(vehicle: Vehicle, motion: Drive, constants: Constants) -> Float[
     """
     features = traction_features(motion.speed_mps, motion.acceleration_mps2, motion.slope_rad)
     wheel_power_w = features @ vehicle.coefficients
-    return motion.engaged * tank_power(wheel_power_w, vehicle.idle_power_w, constants)
+    return motion.engaged * tank_power(wheel_power_w, vehicle, constants)

@@ -32,6 +32,7 @@ CASES = [
     Constants(horizon_s=300),
     Constants(horizon_s=300, start_speed_share=0.8),
     Constants(horizon_s=300, acceleration_ceiling_mps2=4.0, acceleration_fade_mps=8.0),
+    Constants(horizon_s=300, end_speed_share=0.7),
     Constants(horizon_s=120, time_step_s=0.5, brake_fraction=0.6, control_gain_per_s=1.4),
     Constants(horizon_s=300, time_step_s=2.0, brake_fraction=1.5, arrival_tolerance_m=25.0),
 ]
@@ -73,13 +74,14 @@ def test_road_of_two_points_is_a_road(plain, aggressiveness, detour):
     st.lists(st.floats(0.5, 40.0), min_size=50, max_size=50),
     st.floats(0.0, 3.0),
     st.floats(0.01, 60.0),
+    st.just(0.0) | st.floats(0.1, 40.0),
 )
 @settings(max_examples=60, deadline=None)
-def test_envelope_closed_form_equals_backward_loop(limits, brake, spacing):
-    expected = np.square(reference.speed_envelope(limits, spacing, brake))
+def test_envelope_closed_form_equals_backward_loop(limits, brake, spacing, end):
+    expected = np.square(reference.speed_envelope(limits, spacing, brake, end))
     with jax.enable_x64():
         found = squared_speed_envelope(
-            jnp.asarray(limits), jnp.asarray(spacing), jnp.asarray(brake)
+            jnp.asarray(limits), jnp.asarray(spacing), jnp.asarray(brake), jnp.asarray(end**2)
         )
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
@@ -91,7 +93,7 @@ def test_envelope_keeps_the_limits_and_the_brake():
     np.testing.assert_allclose(squared, [129.0, 69.0, 9.0, 120.0, 60.0], rtol=1e-6)
 
 
-@given(plain_roads(), st.floats(0.02, 1.0), DETOUR, st.sampled_from(CASES[:3]))
+@given(plain_roads(), st.floats(0.02, 1.0), DETOUR, st.sampled_from(CASES[:4]))
 @settings(max_examples=80, deadline=None)
 def test_driver_exceeds_the_envelope_by_the_lag_of_the_control_at_most(
     plain, aggressiveness, detour, constants
@@ -140,6 +142,16 @@ def test_aggressive_driver_arrives_and_the_engine_stops(constants):
     assert arrived == pytest.approx(2_000 / 15 + 15, abs=8)
     assert np.all(engaged[arrived + 1 :] == 0)
     assert float(jnp.max(found.speed_mps)) == pytest.approx(15.0, abs=1e-3)
+
+
+def test_recording_cut_on_the_move_ends_at_its_share_of_the_speed():
+    constants = Constants(horizon_s=300, end_speed_share=0.6)
+    found = drive(jnp.asarray(0.8), jnp.asarray(1.0), flat_road(speed_mps=15.0), constants)
+    last = int(np.flatnonzero(np.asarray(found.engaged) > 0)[-1])
+    # The control lags behind a falling target by braking over gain, and by a time step.
+    limit = 0.8 * constants.acceleration_ceiling_mps2
+    lag = limit * (1.0 / constants.control_gain_per_s + constants.time_step_s)
+    assert 0.6 * 15.0 - 1e-3 <= float(found.speed_mps[last]) <= 0.6 * 15.0 + lag
 
 
 def test_more_aggressive_driver_arrives_earlier(constants):

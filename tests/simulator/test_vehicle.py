@@ -11,7 +11,12 @@ from prisma_sbi.region import builtin_pool
 from prisma_sbi.region.constants import Constants
 from prisma_sbi.simulator.driver import drive
 from prisma_sbi.simulator.trip import simulate_power
-from prisma_sbi.simulator.vehicle import tank_power, traction_features, vehicles_from_pool
+from prisma_sbi.simulator.vehicle import (
+    Vehicle,
+    tank_power,
+    traction_features,
+    vehicles_from_pool,
+)
 from tests.simulator import reference
 from tests.simulator.examples import (
     AGGRESSIVENESS,
@@ -148,7 +153,8 @@ def test_energy_at_the_wheels_balances_up_to_the_time_step():
 
 
 def test_tank_power_has_a_slope_for_driving_and_one_for_braking():
-    found = tank_power(jnp.asarray([-10_000.0, 0.0, 9_000.0]), jnp.asarray(500.0), RECUPERATING)
+    vehicle = Vehicle(jnp.zeros(4), jnp.asarray(500.0))
+    found = tank_power(jnp.asarray([-10_000.0, 0.0, 9_000.0]), vehicle, RECUPERATING)
     np.testing.assert_allclose(found, [-5_500.0, 500.0, 30_500.0], rtol=1e-6)
 
 
