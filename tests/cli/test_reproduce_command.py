@@ -89,3 +89,10 @@ def test_reproduce_teaches():
     assert shown.exit_code == 0
     for word in ("table2", "ablations", "--dry-run", "--draw-only", "measuring", "--rows"):
         assert word in shown.stdout
+
+
+def test_misfit_needs_finished_runs_and_others_take_none(tmp_path):
+    assert "without region" in refusal("reproduce", "misfit", tmp_path, "-o", tmp_path / "out")
+    assert "got none" in refusal("reproduce", "misfit", "-o", tmp_path / "out")
+    assert "after misfit only" in refusal("reproduce", "table2", tmp_path, "-o", tmp_path / "out")
+    assert not (tmp_path / "out").exists()

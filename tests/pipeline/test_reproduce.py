@@ -27,6 +27,7 @@ from prisma_sbi.pipeline.reproduce import (
     Recipe,
     plan_reproduction,
     reproduce,
+    study_misfit,
     unfitted,
 )
 from prisma_sbi.pipeline.reproduce import shared as shared_module
@@ -36,7 +37,7 @@ from prisma_sbi.pipeline.reproduce.recipes import make_release, private_table
 from prisma_sbi.pipeline.reproduce.rows import Passage, Source
 from prisma_sbi.privacy import SynthesisSettings
 from prisma_sbi.region import load_region
-from prisma_sbi.telemetry import load_traces, split_trips
+from prisma_sbi.telemetry import load_traces, save_traces, split_trips
 
 PRIVATE = "independent-route-map-eps0.5"
 CHEAP = ("none-map", "none-unfitted", PRIVATE)
@@ -367,3 +368,50 @@ def _copy_fit(source, target):
 
 def _silent(done, total):
     """No progress."""
+
+
+@pytest.fixture(scope="module")
+def finished_run(folder, tmp_path_factory):
+    """What a misfit study reads of a run, made from the shared stages."""
+    run_folder = tmp_path_factory.mktemp("runs") / "published"
+    run_folder.mkdir()
+    for source, name in (("region", "region"), ("trips", "train"), ("fit-map", "fit")):
+        ending = "" if name == "region" else ".zarr"
+        shutil.copytree(folder / f"{source}{ending}", run_folder / f"{name}{ending}")
+    return run_folder
+
+
+def test_misfit_study_compares_training_trips_with_their_own_fits(finished_run, region, tmp_path):
+    found = study_misfit([finished_run], tmp_path, n_trips=12)
+    assert all(path.is_file() and path.stat().st_size > 0 for path in found.files)
+    assert {"misfit.png", "misfit_groups-published.png"} <= {path.name for path in found.files}
+    every = found.gaps[found.gaps["grouping"] == "all trips"].set_index("fact")
+    assert set(every["n_trips"]) == {12}
+    assert set(found.gaps["group"]) == {"all trips"}  # classes of fewer than 50 trips are not shown
+    trips = load_traces(finished_run / "train.zarr")["power_w"].values[:12].astype(float)
+    assert every["real"]["start_1"] == pytest.approx(trips[:, 0].mean() / 1e3)
+    # The fleet was simulated without noise worth a name, so best fits have the power of the trips.
+    assert every["synthetic"]["mean"] == pytest.approx(every["real"]["mean"], rel=0.1)
+    table = found.swaps.set_index(["direction", "swap"])
+    judge = load_traces(finished_run / "train.zarr")["power_w"].values[12:24].astype(float)
+    direct = evaluate(judge, trips).fid_x_floor
+    assert table.loc[("repair", "everything"), "fid_x_floor"] == pytest.approx(direct)
+    page = (tmp_path / "misfit.md").read_text()
+    assert "| mean power | kW |" in page
+    assert "| published | repair | first minute |" in page
+
+
+def test_misfit_study_refuses_what_is_no_run_and_what_is_another_fleet(finished_run, tmp_path):
+    with pytest.raises(InputDataError, match="finished run"):
+        study_misfit([], tmp_path)
+    with pytest.raises(InputDataError, match=r"without region"):
+        study_misfit([tmp_path], tmp_path)
+    with pytest.raises(InputDataError, match="different names"):
+        study_misfit([finished_run, finished_run], tmp_path)
+    other = tmp_path / "other"
+    shutil.copytree(finished_run, other)
+    shutil.rmtree(other / "train.zarr")
+    trips = load_traces(finished_run / "train.zarr").isel(trip=slice(1, None))
+    save_traces(trips, other / "train.zarr")
+    with pytest.raises(InputDataError, match="others in other than in published"):
+        study_misfit([finished_run, other], tmp_path)

@@ -27,8 +27,8 @@ MISFIT = "misfit"
 """Name of the target on the command line."""
 N_TRIPS = 2_000
 ROAD_LIMITS_MPS = (13.0, 16.0)
-"""Mean drivable speed of a route below which it is called slow, and from which fast."""
-ROADS = ("slow roads", "arterials", "fast roads")
+"""Limits between three classes of routes, by mean drivable speed."""
+ROADS = ("0 to 13 m/s", "13 to 16 m/s", "over 16 m/s")
 CONTROLLED_PER_KM = 1.0
 """Signals and stop signs per km from which a route is called controlled."""
 _FORMATS, _DOTS_PER_INCH = ("png", "pdf"), 110
