@@ -4,8 +4,12 @@ import typer
 
 from prisma_sbi.cli.study.atlas import atlas
 from prisma_sbi.cli.study.calibrate import calibrate_command
+from prisma_sbi.cli.study.design import design
 from prisma_sbi.cli.study.local import local
+from prisma_sbi.cli.study.misfit import misfit_command
 from prisma_sbi.cli.study.profile import profile
+from prisma_sbi.cli.study.recover import recover_command
+from prisma_sbi.cli.study.sensitivity import sensitivity
 from prisma_sbi.cli.study.vehicles import vehicles
 
 app = typer.Typer(
@@ -24,4 +28,14 @@ app.command(
 app.command("vehicles", epilog="Example: prisma study vehicles --region city -o vehicles")(vehicles)
 app.command("atlas", epilog="Example: prisma study atlas --region city --routes 2000 -o atlas")(
     atlas
+)
+app.command("misfit", epilog="Example: prisma study misfit traces.zarr --region city -o misfit")(
+    misfit_command
+)
+app.command("design", epilog="Example: prisma study design --region city -o design")(design)
+app.command("recover", epilog="Example: prisma study recover --method quadrature,hmc -o recovery")(
+    recover_command
+)
+app.command("sensitivity", epilog="Example: prisma study sensitivity --trips 8 -o sensitivity")(
+    sensitivity
 )

@@ -97,7 +97,9 @@ def design(
         "shortest_gain": f"at {settings.period_s[0]} s",
     }
     shown = [
-        {name: _text(row[name]) for name in columns}
+        {name: str(row[name]) for name in columns}
+        | {"memory": f"{row['memory']:g}", "total_gain": f"{row['total_gain']:.1f}"}
+        | {"shortest_gain": _or_dash(row["shortest_gain"])}
         for row in best.to_dict("records")
         if row["noise"] == _middle(settings)
     ]
@@ -128,11 +130,9 @@ def _middle(settings: DesignSettings) -> float:
     return min(settings.noise, key=lambda each: abs(each - 1.0))
 
 
-def _text(value: object) -> str:
-    """A cell of a table."""
-    if isinstance(value, float):
-        return "-" if math.isnan(value) else f"{value:.3g}"
-    return str(value)
+def _or_dash(nats: float) -> str:
+    """A number, or a dash if there is none."""
+    return "-" if math.isnan(nats) else f"{nats:.1f}"
 
 
 def _numbers(text: str, option: str) -> list[float]:
