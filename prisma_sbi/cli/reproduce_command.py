@@ -165,7 +165,7 @@ def _misfit(runs: list[Path], output: Path, *, as_json: bool) -> None:
         print_json(
             {
                 "folder": str(found.folder),
-                "swaps": found.swaps.to_dict("records"),
+                "swaps": found.swaps.to_dict(orient="records"),
                 "files": [str(path) for path in found.files],
             }
         )
@@ -179,10 +179,11 @@ def _misfit(runs: list[Path], output: Path, *, as_json: bool) -> None:
 def _show_swaps(found: MisfitStudy) -> None:
     """What each repair would buy."""
     for run, table in found.swaps.groupby("run", sort=False):
-        shown = table[table["direction"] != "break"]
+        shown = table.loc[table["direction"] != "break"]
         lines = [
-            {"title": row["title"]} | {key: f"{row[key]:.2f}" for key in _COLUMNS if key in row}
-            for _, row in shown.iterrows()
+            {"title": str(row["title"])}
+            | {key: f"{row[key]:.2f}" for key in _COLUMNS if key in row}
+            for row in shown.to_dict(orient="records")
         ]
         columns = {"title": "from the recorded trip"} | {
             key: title for key, title in _COLUMNS.items() if key in table

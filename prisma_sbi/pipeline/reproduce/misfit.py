@@ -33,6 +33,7 @@ CONTROLLED_PER_KM = 1.0
 """Signals and stop signs per km from which a route is called controlled."""
 _FORMATS, _DOTS_PER_INCH = ("png", "pdf"), 110
 _CONTROL_DIP = 0.5
+_FACT = ("fact", "title", "unit")
 _ENDS = ("start_lat", "start_lon", "end_lat", "end_lon")
 
 
@@ -237,16 +238,17 @@ def gaps_page(gaps: pd.DataFrame) -> str:
         f"| | unit | recorded | {' | '.join(runs)} |",
         f"|---|---|{'---|' * (1 + len(runs))}",
     ]
-    for _, rows in every.groupby("fact", sort=False):
-        cells = [f"{value:.3g}" for value in (rows["real"].iloc[0], *rows["synthetic"])]
-        lines.append(f"| {rows['title'].iloc[0]} | {rows['unit'].iloc[0]} | {' | '.join(cells)} |")
+    for fact, title, unit in dict.fromkeys(zip(*(every[key] for key in _FACT), strict=True)):
+        rows = every.loc[every["fact"] == fact].to_dict(orient="records")
+        cells = [f"{value:.3g}" for value in (rows[0]["real"], *(row["synthetic"] for row in rows))]
+        lines.append(f"| {title} | {unit} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
 def swaps_page(swaps: pd.DataFrame) -> str:
     """Scores of every swap of each run, with the share of the gap that it closes or opens."""
     lines = ["| run | | feature | ACF | FID | precision | recall |", f"|{'---|' * 7}"]
-    for _, row in swaps.iterrows():
+    for row in swaps.to_dict(orient="records"):
         cells = []
         for score in PUBLISHED:
             share = float(row[f"explained_{score}"])
