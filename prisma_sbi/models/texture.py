@@ -52,8 +52,8 @@ class TextureLikelihood(eqx.Module):
     autocovariance at lag :math:`l` is :math:`\sum p_t p_{t-l} / D - m^2`.
     """
 
-    log_variance_scale: float = 0.3
-    autocorrelation_scale: float = 0.1
+    log_variance_scale: float = 0.2
+    autocorrelation_scale: float = 0.07
     lags: tuple[int, ...] = eqx.field(static=True, default=(1, 3, 8))
 
     def __check_init__(self) -> None:
