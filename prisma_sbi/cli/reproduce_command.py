@@ -58,7 +58,7 @@ def reproduce(
     runs: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[RUN]...",
+            metavar="RUN",
             help="For misfit alone: folders of finished runs of the same trips, as of two presets. "
             "Their training trips are read, no other option counts.",
         ),
