@@ -138,9 +138,11 @@ def recovery_study(
         _keep(tree, place)
     fleet = tree["fleet"].to_dataset()
     for cell in settings.cells:
-        if cell.name in cells_of(tree):
-            if progress is not None:
-                progress(cell.name, settings.n_trips, settings.n_trips)
+        work = EncodeSettings(method=cell.method, seed=settings.seed)
+        kept = cells_of(tree).get(cell.name)
+        if kept is not None:
+            _check_work(cell, kept, work)
+            _of_cell(cell, progress)(settings.n_trips, settings.n_trips)
             continue
         chunks = None if place is None else place / CHUNKS / cell.name
         found = encode_cell(
@@ -148,7 +150,7 @@ def recovery_study(
             fleet,
             cell,
             encoder=encoder,
-            settings=EncodeSettings(method=cell.method, seed=settings.seed),
+            settings=work,
             n_draws=settings.n_draws,
             checkpoint=chunks,
             progress=_of_cell(cell, progress),
@@ -220,6 +222,15 @@ def _opened(place: Path, asked: dict[str, Any]) -> xr.DataTree | None:
             "them to go on, choose another folder, or begin anew with --force."
         )
     return tree
+
+
+def _check_work(cell: Cell, kept: xr.Dataset, work: EncodeSettings) -> None:
+    """Refuse a cell of other settings, as an earlier version of the package had them."""
+    if kept.attrs["settings"] != repr(work):
+        raise InputDataError(
+            f"Expected {cell.name} encoded as this version of the package does by default; got it "
+            "with other settings of the method. Choose another folder, or begin anew with --force."
+        )
 
 
 def _in_order(tree: xr.DataTree) -> xr.DataTree:

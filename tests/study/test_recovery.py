@@ -9,6 +9,7 @@ import xarray as xr
 from scipy.stats import norm
 
 from prisma_sbi._errors import InputDataError
+from prisma_sbi._files import write_zarr
 from prisma_sbi.encoding import EncodeSettings, FitStatus, Method, encode
 from prisma_sbi.models import TripModel
 from prisma_sbi.region import demo_region
@@ -288,6 +289,10 @@ def test_a_study_grows_by_methods_and_refuses_other_settings(city, tmp_path):
             recovery_study(city, other, folder=tmp_path, encoder=Oracle())
     with pytest.raises(InputDataError, match="encoder='Oracle'; got encoder='encode'"):
         recovery_study(city, settings, folder=tmp_path)
+    tree["cells/trace-quadrature"].attrs["settings"] = "EncodeSettings(of old)"
+    write_zarr(tree, tmp_path / "recovery.zarr")
+    with pytest.raises(InputDataError, match="trace-quadrature encoded as .* other settings"):
+        recovery_study(city, settings, folder=tmp_path, encoder=Oracle())
 
 
 @pytest.mark.parametrize(
