@@ -9,13 +9,14 @@ from jaxtyping import Float, Int
 
 from prisma_sbi.evaluation.features import FEATURE_NAMES, trace_features
 
-QUIET_W = 2_000.0
-"""Power that counts as driving; twice the noise of a standing car under the default law."""
+QUIET_W = 3_000.0
+"""Power from which on a car is at work: three times the noise of a standing car under the default
+law, and below the idle of most engines."""
 IDLE_W = 8_000.0
 """Power up to which a running engine counts as idling."""
 FALL_W = 5_000.0
 """Loss of power from one second to the next that counts as braking."""
-_PATIENCE = 0.1
+_PATIENCE = 0.04
 """Share of full activity that the seconds to come must have for the trip to be going on."""
 _FEWEST = 2
 _LAGS = (1, 3, 8)
@@ -101,7 +102,7 @@ def discrepancies(
     time_step_s
         Time between samples.
     quiet_w
-        See :func:`trip_end`; half of it counts as zero.
+        See :func:`trip_end`; a third of it counts as zero.
 
     Returns
     -------
@@ -112,7 +113,7 @@ def discrepancies(
     -----
     All but the energy are taken over the trip, up to :func:`trip_end`, so that noise after
     arrival, which recordings do not have, does not enter. Shares are shares of its seconds: at
-    zero, power within ``quiet_w / 2`` of it; at idle, between that and 8 kW; braking, power that
+    zero, power within ``quiet_w / 3`` of it; at idle, between that and 8 kW; braking, power that
     has fallen by more than 5 kW since the sample before. A start is a rise of the mean of three
     samples from below half to above one and a half of the mean power of the trip.
     Autocorrelations and the energy of the fast bands are those of
@@ -127,8 +128,8 @@ def discrepancies(
     feature = dict(zip(FEATURE_NAMES, trace_features(filled).T, strict=True))
     variance = feature["variance_w2"] * power_w.shape[1] / end
     fast = feature["band_energy_3_w2"] + feature["band_energy_4_w2"]
-    zero = inside & (np.abs(power_w) < 0.5 * quiet_w)
-    idle = inside & (power_w >= 0.5 * quiet_w) & (power_w < IDLE_W)
+    zero = inside & (np.abs(power_w) < quiet_w / 3.0)
+    idle = inside & (power_w >= quiet_w / 3.0) & (power_w < IDLE_W)
     falling = inside[:, 1:] & (np.diff(power_w, axis=1) < -FALL_W)
     columns = {
         "energy_j": time_step_s * power_w.sum(axis=1),
@@ -166,8 +167,8 @@ def trip_end(
     Notes
     -----
     With activity :math:`a_t = \min(\max(|p_t| / q - 1, 0), 1)` the end is the
-    :math:`n` that maximizes :math:`\sum_{t < n} (a_t - 0.1)`: a change point by cumulative
-    sums [1]_. Nine seconds with the engine off are made up for by one of full activity.
+    :math:`n` that maximizes :math:`\sum_{t < n} (a_t - 0.04)`: a change point by cumulative
+    sums [1]_. 24 seconds with the engine off are made up for by one of full activity.
 
     References
     ----------

@@ -283,7 +283,7 @@ def trip_misfit(
         raise ValueError(f"Expected power_w ({n}, {n_times}); got {np.shape(power_w)}.")
     measure = {
         "time_step_s": prediction.constants.time_step_s,
-        "quiet_w": max(QUIET_W, 2.0 * float(np.median(prediction.noise[..., 0]))),
+        "quiet_w": max(QUIET_W, 3.0 * float(np.median(prediction.noise[..., 0]))),
     }
 
     def solve(rows: np.ndarray) -> dict[str, np.ndarray]:
