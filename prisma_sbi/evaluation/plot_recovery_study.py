@@ -8,6 +8,7 @@ import xarray as xr
 from scipy.stats import binom
 
 from prisma_sbi import _validate
+from prisma_sbi.diagnostics import rank_pit
 from prisma_sbi.evaluation.plot_rows import plain_log_axis
 from prisma_sbi.evaluation.plot_style import (
     REAL_COLOR,
@@ -37,7 +38,7 @@ def plot_estimates(
         With the truth along ``trip``.
     cells
         Name -> ``estimate (trip, parameter)`` and, from methods with draws,
-        ``draws (trip, draw, parameter)``.
+        ``draws (trip, draw, parameter)`` and ``rank (trip, parameter)`` of the truth.
     level
         Of the intervals.
 
@@ -202,7 +203,9 @@ def _draw_estimates(panel: Any, truth: np.ndarray, cell: xr.Dataset, level: floa
     if "draws" in cell:
         tail = 0.5 * (1.0 - level)
         bounds = np.quantile(cell["draws"].values[known], [tail, 1.0 - tail], axis=1)
-        missed[known] = (truth[known] < bounds[0]) | (truth[known] > bounds[1])
+        # By ranks, as coverage is counted, so that the figure says the same as the table.
+        place = rank_pit(cell["rank"].values[known], cell.sizes["draw"])
+        missed[known] = np.abs(place - 0.5) >= 0.5 * level
         for group, color in ((known & ~missed, _BLUE), (missed, _ORANGE)):
             chosen = group[known]
             panel.vlines(truth[group], *bounds[:, chosen], color=color, lw=1.1, alpha=0.7, zorder=2)

@@ -11,6 +11,7 @@ from scipy.stats import norm
 from prisma_sbi._errors import InputDataError
 from prisma_sbi._files import write_zarr
 from prisma_sbi.encoding import EncodeSettings, FitStatus, Method, encode
+from prisma_sbi.evaluation.plot_recovery_study import plot_estimates
 from prisma_sbi.models import TripModel
 from prisma_sbi.region import demo_region
 from prisma_sbi.region.profiles import RouteStatus
@@ -317,6 +318,15 @@ def test_a_damaged_or_foreign_study_is_refused(city, tmp_path):
     (tmp_path / "recovery.zarr" / "zarr.json").write_text("{")
     with pytest.raises(InputDataError, match="--force"):
         recovery_study(city, RecoverySettings(n_trips=4), folder=tmp_path, encoder=Oracle())
+
+
+def test_figure_counts_as_the_table_does(study):
+    figure = plot_estimates(
+        study["fleet"].to_dataset(), {"one": study["cells/trace-quadrature"].to_dataset()}
+    )
+    for panel, name in zip(figure.axes, ("aggressiveness", "detour"), strict=True):
+        share = rows_of(study)["quadrature", name]["coverage_90"]
+        assert f"{100 * share:.0f} % held" in panel.get_title(loc="left")
 
 
 def test_page_holds_the_numbers_and_says_who_may_read_it(city, tmp_path):

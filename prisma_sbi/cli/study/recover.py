@@ -161,7 +161,7 @@ def _print_parameter(title: str, rows: pd.DataFrame) -> None:
 
 def _print_vehicles(rows: pd.DataFrame) -> None:
     """Vehicle and cost of every cell."""
-    columns = {"cell": "", "top_1": "first", "top_5": "in 5", "log": "log score", "brier": "Brier",
+    columns = {"cell": "", "top_1": "first", "top_5": "in 5", "log": "log p", "brier": "Brier",
                "flagged": "flagged", "s": "s/trip", "compile": "compile"}  # fmt: skip
     texts = [
         {
