@@ -1,0 +1,47 @@
+"""The gallery: each example runs with small settings and finds what its page says."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from prisma_sbi.evaluation.plot_style import save_figures
+from tests.test_examples import load
+
+ROOT = Path(__file__).resolve().parents[1]
+NAMES = ("hill",)
+
+
+def drawn(example, results, folder: Path) -> None:
+    """Figures are written, and are those that the page shows."""
+    paths = save_figures(example.draw(results), folder, dpi=60)
+    assert all(path.stat().st_size > 5_000 for path in paths)
+    shown = {path.name for path in paths}
+    page = (ROOT / "docs" / "gallery" / f"{example.__name__.split('/')[-1]}.md").read_text()
+    assert shown == set(re.findall(r"\.\./figures/(\w+\.png)", page))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pages_say_how_to_repeat_and_cite(name):
+    page = (ROOT / "docs" / "gallery" / f"{name}.md").read_text()
+    assert f"python examples/gallery/{name}.py" in page
+    assert page.count("https://doi.org/") >= 2
+    for figure in re.findall(r"\((\.\./figures/[\w.]+)\)", page):
+        assert (ROOT / "docs" / "gallery" / figure).resolve().is_file()
+    assert f"({name}.md)" in (ROOT / "docs" / "gallery" / "README.md").read_text()
+
+
+@pytest.mark.slow
+def test_a_hill_tells_the_mass(tmp_path):
+    example = load("gallery/hill")
+    results = example.run(grades=(0.0, 0.06), n_drivers=8, n_trips=4)
+    for table in results.fisher.values():
+        assert table["sd_mass"][1] < 0.8 * table["sd_mass"][0]
+        assert np.all(table["sd_mass"] < 0.3)
+        assert table["vehicle_nats"][1] > table["vehicle_nats"][0] + 0.1
+    # By chance alone the true one of 64 cars would have 0.016.
+    assert np.all(results.posterior["true_vehicle"] > 0.08)
+    np.testing.assert_array_equal(results.roads.speed_mps[0], results.roads.speed_mps[1])
+    assert "likelihood summary" in example.report(results)
+    drawn(example, results, tmp_path)
