@@ -48,6 +48,8 @@ CONSTANTS: Mapping[str, str] = MappingProxyType(
 """Constants that are changed, and how figures call them."""
 PARAMETERS = ("aggressiveness", "detour", "vehicle_mass_kg")
 """What may move: the third is the posterior mean of the mass of the vehicle."""
+_FINEST = np.asarray([1e-4, 1e-4, 1.0])
+"""Standard deviations smaller than these count as these: a vehicle that is certain has none."""
 SIDES = ("lower", "higher")
 _IN_DRIVER = tuple(CONSTANTS)[:4]
 
@@ -298,7 +300,9 @@ def _refit_chunk(
         fitted = survey(key, target, box, middle, settings.grid, settings.population)
         share, point = fitted.share, box.inside(fitted.position)
         mean, vehicle = share @ point, fitted.choice_probability()
-        mean_mass = vehicle @ mass
+        # From the most probable mass, so that nothing is left of rounding where it is certain.
+        center = mass[jnp.argmax(vehicle)]
+        mean_mass = center + vehicle @ (mass - center)
         position, choice = fitted.sample(key, settings.n_draws)
         variance = jnp.append(share @ (point - mean) ** 2, vehicle @ (mass - mean_mass) ** 2)
         return {
@@ -368,14 +372,13 @@ def _described(found: Mapping[str, np.ndarray], change: float) -> xr.Dataset:
     shift = (mean[:, 1:] - mean[:, :1]).reshape(n, *shape, len(PARAMETERS))
     evidence = found["log_evidence"].astype(np.float64)
     dims = ("trip", "constant", "side", "parameter")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shift_sd = shift / sd[:, 0, None, None]
+    shift_sd = shift / np.maximum(sd[:, 0, None, None], _FINEST)
     return xr.Dataset(
         {
             "mean": (("trip", "parameter"), mean[:, 0]),
             "sd": (("trip", "parameter"), sd[:, 0]),
             "shift": (dims, shift),
-            "shift_sd": (dims, np.where(shift == 0.0, 0.0, shift_sd)),
+            "shift_sd": (dims, shift_sd),
             "log_evidence_gain": (
                 dims[:3],
                 (evidence[:, 1:] - evidence[:, :1]).reshape(n, *shape),
