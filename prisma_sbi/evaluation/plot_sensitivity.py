@@ -71,13 +71,15 @@ def plot_tornado(
             panel.axvline(0.0, color=REAL_COLOR, lw=0.8)
             if variable == "shift_sd":
                 panel.set_xscale("symlog", linthresh=_LINEAR)
+                panel.xaxis.set_major_formatter("{x:g}")
                 for edge in (-1.0, 1.0):
                     panel.axvline(edge, color=REAL_COLOR, lw=0.7, ls=":")
-            panel.set_title(plain(name.replace("_kg", " (kg)").replace("_", " ")), loc="left")
+            kept = " (kg)" if variable == "shift" else ""
+            panel.set_title(plain(name.replace("_kg", kept).replace("_", " ")), loc="left")
             panel.grid(axis="y", visible=False)
         axes[0].set_yticks(range(len(order)), [plain(label) for label in labels])
         axes[0].tick_params(axis="y", length=0)
-        figure.supxlabel(f"shift of the posterior mean in {unit}", fontsize=10)
+        axes[len(names) // 2].set_xlabel(f"shift of the posterior mean in {unit}")
         handles, texts = axes[0].get_legend_handles_labels()
         figure.legend(handles, texts, loc="outside lower center", ncols=2)
         figure.suptitle(
