@@ -10,7 +10,7 @@ from prisma_sbi.evaluation.plot_style import save_figures
 from tests.test_examples import load
 
 ROOT = Path(__file__).resolve().parents[1]
-NAMES = ("hill",)
+NAMES = ("aggressiveness", "hill")
 
 
 def drawn(example, results, folder: Path) -> None:
@@ -44,4 +44,14 @@ def test_a_hill_tells_the_mass(tmp_path):
     assert np.all(results.posterior["true_vehicle"] > 0.08)
     np.testing.assert_array_equal(results.roads.speed_mps[0], results.roads.speed_mps[1])
     assert "likelihood summary" in example.report(results)
+    drawn(example, results, tmp_path)
+
+
+@pytest.mark.slow
+def test_aggressiveness_is_told_by_traces_more_than_by_summaries(tmp_path):
+    example = load("gallery/aggressiveness")
+    results = example.run(n_each=3, n_draws=100, n_values=15)
+    spread = {name: table["sd"].median() for name, table in results.table.items()}
+    assert spread["trace"] < 0.2 * spread["summary"]
+    assert "coverage" in example.report(results)
     drawn(example, results, tmp_path)
