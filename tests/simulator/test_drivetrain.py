@@ -138,7 +138,7 @@ def test_pool_gets_the_drivetrains_of_the_constants():
     np.testing.assert_allclose(found.recuperation, np.where(electric, 0.6, 0.0), rtol=1e-6)
     hybrid = np.asarray(found.engine_on_w) > 0.0
     assert not np.any(hybrid & electric)
-    assert np.sum(hybrid) == np.sum(~electric) // 3
+    assert np.sum(hybrid) == np.sum(~electric) // 2
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.floats(0.0, 1.0))
