@@ -70,11 +70,15 @@ BY_HAND = {"summary": summary_by_hand, "texture": texture_by_hand, "trace": trac
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize(
     "constants",
-    [CONSTANTS, Constants(horizon_s=90, time_step_s=0.5, recuperation=0.6)],
-    ids=["default", "half a second, recuperating"],
+    [
+        CONSTANTS,
+        Constants(horizon_s=90, time_step_s=0.5, recuperation=0.6),
+        Constants.preset("realistic", horizon_s=90),
+    ],
+    ids=["default", "half a second, recuperating", "realistic"],
 )
 def test_running_evaluation_equals_that_of_whole_traces(name, constants):
-    likelihood, pool = KINDS[name], make_pool()
+    likelihood, pool = KINDS[name], make_pool(constants)
     assert isinstance(likelihood, Likelihood)
     for seed in (0, 3):
         road, observed = make_road(seed), observed_trace(seed, constants)

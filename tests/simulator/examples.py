@@ -5,6 +5,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from prisma_sbi.simulator.driver import Road
+from prisma_sbi.simulator.drivetrain import Drivetrain
 from prisma_sbi.simulator.vehicle import Vehicle
 
 N_POINTS = 32
@@ -33,15 +34,26 @@ def make_vehicle(mass_kg=1_500.0):
     return Vehicle(jnp.asarray([mass_kg, 0.45, 1.5, 120.0]), jnp.asarray(4_000.0))
 
 
-def make_pool():
-    """A small car, a middling one, a heavy one, and an electric one."""
+def make_pool(constants=None):
+    """A small car, a middling one, a heavy one, and an electric one.
+
+    With constants that know drivetrains the second is a hybrid.
+    """
     coefficients = [
         [1_100.0, 0.35, 0.5, 90.0],
         [1_500.0, 0.45, 1.5, 120.0],
         [2_400.0, 0.65, 3.0, 190.0],
         [1_900.0, 0.32, 0.8, 130.0],
     ]
-    return Vehicle(jnp.asarray(coefficients), jnp.asarray([2_000.0, 4_000.0, 8_000.0, 0.0]))
+    drivetrain = None
+    if constants is not None and constants.electric_efficiency > 0.0:
+        drivetrain = Drivetrain(
+            efficiency=jnp.asarray([constants.tank_efficiency] * 3 + [0.85]),
+            recuperation=jnp.asarray([0.0, 0.0, 0.0, constants.electric_recuperation]),
+            engine_on_w=jnp.asarray([-1e9, constants.engine_on_w, -1e9, -1e9]),
+        )
+    idle_power_w = jnp.asarray([2_000.0, 4_000.0, 8_000.0, 0.0])
+    return Vehicle(jnp.asarray(coefficients), idle_power_w, drivetrain)
 
 
 def plain_roads(n_points=N_POINTS):

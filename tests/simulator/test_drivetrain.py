@@ -133,6 +133,7 @@ def test_pool_gets_the_drivetrains_of_the_constants():
     pool = builtin_pool()
     assert vehicles_from_pool(pool, Constants()).drivetrain is None
     found = drivetrains(pool, Constants.preset("realistic"))
+    assert found is not None
     electric = pool.displacement_l == 0.0
     np.testing.assert_allclose(found.efficiency, np.where(electric, 0.85, 0.3), rtol=1e-6)
     np.testing.assert_allclose(found.recuperation, np.where(electric, 0.6, 0.0), rtol=1e-6)
