@@ -68,6 +68,7 @@ from prisma_sbi.evaluation.registry import METRICS, Metric
 from prisma_sbi.evaluation.score import SCORE_KEYS, Scores, evaluate
 from prisma_sbi.evaluation.spectrum import log_spectral_distance, periodogram
 from prisma_sbi.evaluation.table import COLUMNS, metrics_json, score_rows
+from prisma_sbi.evaluation.texture_gap import gap_table, swap_table
 from prisma_sbi.evaluation.trips import (
     TRIP_DISTANCES,
     TripFacts,
@@ -128,6 +129,7 @@ __all__ = [
     "expected_coverage",
     "fit_gaussian",
     "frechet_distance",
+    "gap_table",
     "gaussian_frechet_distance",
     "gaussian_from_covariance",
     "local_plane_km",
@@ -167,6 +169,7 @@ __all__ = [
     "save_figures",
     "score_rows",
     "standardize_features",
+    "swap_table",
     "trace_durations",
     "trace_energies",
     "trace_features",

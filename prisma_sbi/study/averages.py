@@ -41,9 +41,9 @@ def averaged_information(
 
     Notes
     -----
-    With :math:`A` the averages over blocks of :math:`n` steps, the noise of the means has covariance
-    :math:`C = A \Sigma A^\top`, :math:`\Sigma_{tu} = \sigma_t \sigma_u \phi^{|t - u|}`, and the
-    information is
+    With :math:`A` the averages over blocks of :math:`n` steps, the noise of the means has
+    covariance :math:`C = A \Sigma A^\top`,
+    :math:`\Sigma_{tu} = \sigma_t \sigma_u \phi^{|t - u|}`, and the information is
 
     .. math:: (A J)^\top C^{-1} A J.
 
