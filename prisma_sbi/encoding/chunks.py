@@ -9,11 +9,11 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from prisma_sbi.encoding.methods import HmcFit, LaplaceFit, QuadratureFit
+from prisma_sbi.inference.alignment import Aligned, Frame, align
 from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.hmc import lockstep_hmc
 from prisma_sbi.inference.laplace import LaplaceSettings, laplace
 from prisma_sbi.inference.nuts import whitened_nuts
-from prisma_sbi.inference.population import survey
 from prisma_sbi.inference.quadrature import GridPosterior, GridSettings, integrate
 from prisma_sbi.inference.search import SearchSettings, search
 from prisma_sbi.inference.svi import SviSettings, svi_map
@@ -93,7 +93,9 @@ def climb_chunk(
         weights = sharp.log_weights(top)
         return {"best": top, "best_choice": jnp.argmax(weights), "log_density": jnp.max(weights)}
 
-    data = _data(model, road, power_w), _data(smooth, road, power_w), keys, best
+    # Of two traces of one trip side by side, the summaries see the first.
+    first = power_w[:, : model.constants.n_times]
+    data = _data(model, road, power_w), _data(smooth, road, first), keys, best
     return lax.map(one, data)
 
 
@@ -107,28 +109,18 @@ def quadrature_chunk(
     box: Box,
     settings: QuadratureFit,
 ) -> Draws:
-    """Independent draws from the posterior on a grid, or on points weighed around it."""
+    """Independent draws from the posterior on a grid."""
     shape = (settings.n_chains, settings.n_draws)
-    n_draws = settings.n_chains * settings.n_draws
 
     def one(data):
         trip, key, start = data
-        posterior = TripPosterior(model, trip)
-        if settings.population is None:
-            grid = integrate(posterior, box, start, settings.grid)
-            point, choice = grid.sample(key, n_draws)
-            facts = _grid_facts(grid)
-        else:
-            survey_key, draw_key = jax.random.split(key)
-            found = survey(survey_key, posterior, box, start, settings.grid, settings.population)
-            position, choice = found.sample(draw_key, n_draws)
-            point = box.inside(position)
-            facts = {
-                "choice_probability": found.choice_probability(),
-                "log_evidence": found.log_evidence,
-                "n_effective_points": found.n_effective,
-            }
-        return {"point": point.reshape(*shape, 2), "choice": choice.reshape(shape), **facts}
+        frame, grid = _gridded(TripPosterior(model, trip), key, start, box, settings)
+        point, choice = grid.sample(key, settings.n_chains * settings.n_draws)
+        return {
+            "point": _unframed(frame, point).reshape(*shape, 2),
+            "choice": choice.reshape(shape),
+            **_grid_facts(frame, grid),
+        }
 
     return lax.map(one, (_data(model, road, power_w), keys, best))
 
@@ -147,19 +139,19 @@ def hmc_chunk(
     trips = _data(model, road, power_w)
 
     def chart(data):
-        trip, start = data
-        grid = integrate(TripPosterior(model, trip), box, start, settings.grid)
-        return GridTransport.of(grid), _grid_facts(grid)
+        trip, key, start = data
+        frame, grid = _gridded(TripPosterior(model, trip), key, start, box, settings)
+        return frame, GridTransport.of(grid), _grid_facts(frame, grid)
 
     # One trip at a time: a grid is wide enough to fill the vector units on its own.
-    maps, facts = lax.map(chart, (trips, best))
+    frames, maps, facts = lax.map(chart, (trips, keys, best))
 
-    def one(trip, key, transport: GridTransport):
+    def one(trip, key, frame: Frame | None, transport: GridTransport):
         posterior = TripPosterior(model, trip)
         start_key, walk_key, choice_key = jax.random.split(key, 3)
 
         def log_density(position):
-            point, log_jacobian = transport.point(position)
+            point, log_jacobian = _mapped(frame, transport, position)
             weights = posterior.log_weights(point)
             return jax.nn.logsumexp(weights) + log_jacobian, (point, weights)
 
@@ -177,7 +169,7 @@ def hmc_chunk(
             "step_scale": draws.step_scale,
         }
 
-    found = jax.vmap(one)(trips, keys, maps)
+    found = jax.vmap(one)(trips, keys, frames, maps)
     return {**facts, **found}
 
 
@@ -275,19 +267,19 @@ def nuts_chunk(
     def one(data):
         trip, key, start = data
         posterior = TripPosterior(model, trip)
-        grid = integrate(posterior, box, start, settings.grid)
+        frame, grid = _gridded(posterior, key, start, box, settings)
         transport = GridTransport.of(grid)
         start_key, walk_key, choice_key = jax.random.split(key, 3)
 
         def log_density(position):
-            point, log_jacobian = transport.point(position)
+            point, log_jacobian = _mapped(frame, transport, position)
             return jax.nn.logsumexp(posterior.log_weights(point)) + log_jacobian, None
 
         starts = start_positions(start_key, settings.hmc.n_chains)
         position, facts = whitened_nuts(walk_key, log_density, normal_force, starts, settings.nuts)
-        point = jax.vmap(jax.vmap(lambda place: transport.point(place)[0]))(position)
+        point = jax.vmap(jax.vmap(lambda place: _mapped(frame, transport, place)[0]))(position)
         return {
-            **_grid_facts(grid),
+            **_grid_facts(frame, grid),
             "point": point,
             **choices_at(posterior, choice_key, point),
             "acceptance": jnp.mean(facts["acceptance"]),
@@ -309,9 +301,42 @@ def choices_at(
     }
 
 
-def _grid_facts(grid: GridPosterior) -> Draws:
-    """What a grid says about itself."""
+def _gridded(
+    posterior: TripPosterior,
+    key: jax.Array,
+    start: Float[Array, "2"],
+    box: Box,
+    settings: QuadratureFit | HmcFit,
+) -> tuple[Frame | None, GridPosterior]:
+    """The posterior on a grid over the box, or over a frame and which that is."""
+    if settings.align is None:
+        return None, integrate(posterior, box, start, settings.grid)
+    frame = align(jax.random.fold_in(key, 1), posterior, box, start, settings.align)
+    middle = jnp.zeros_like(start)
+    return frame, integrate(Aligned(posterior, frame), frame.domain, middle, settings.grid)
+
+
+def _unframed(frame: Frame | None, position: Float[Array, "*n 2"]) -> Float[Array, "*n 2"]:
+    """Points in the box, from positions on the grid."""
+    return position if frame is None else frame.point(position)
+
+
+def _mapped(
+    frame: Frame | None, transport: GridTransport, position: Float[Array, "2"]
+) -> tuple[Float[Array, "2"], Float[Array, ""]]:
+    """From the normal side into the box, and the log of the areas' ratio."""
+    point, log_jacobian = transport.point(position)
+    if frame is None:
+        return point, log_jacobian
+    return frame.point(point), log_jacobian + frame.log_jacobian(point)
+
+
+def _grid_facts(frame: Frame | None, grid: GridPosterior) -> Draws:
+    """What a grid says about itself, and its highest cell."""
+    top = jnp.argmax(grid.mass / jnp.prod(grid.half_width, axis=-1))
     return {
+        "best": _unframed(frame, grid.box.unfold(grid.center[top])),
+        "best_choice": jnp.argmax(grid.log_choice[top]),
         "choice_probability": grid.choice_probability,
         "log_evidence": grid.log_evidence,
         "n_effective_cells": grid.n_effective,

@@ -23,19 +23,18 @@ from prisma_sbi.encoding.chunks import (
     svi_chunk,
 )
 from prisma_sbi.encoding.methods import (
-    NARROW_GRID,
+    ALIGNED_GRID,
     NARROW_SEARCH,
-    SURVEY_GRID,
     EncodeSettings,
     HmcFit,
     LaplaceFit,
     Method,
     QuadratureFit,
 )
+from prisma_sbi.inference.alignment import AlignSettings
 from prisma_sbi.inference.batch import map_trips
 from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.nuts import numpyro_nuts
-from prisma_sbi.inference.population import PopulationSettings
 from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.inference.search import SearchSettings
 from prisma_sbi.inference.svi import SviSettings
@@ -52,11 +51,10 @@ Columns = dict[str, np.ndarray]
 Solve = Callable[[np.ndarray], dict[str, jax.Array]]
 NOISE_PREFIX = "noise_"
 """Sites of a likelihood's own parameters begin so."""
-LEAST_POINTS = 30.0
-"""Fewer effective points than this are no sample."""
+LEAST_CELLS = 30.0
+"""Fewer effective cells than this are too coarse."""
 _N_REPRESENTATIVES = 32
 _LEAST_LIKENESS = 0.3
-_LEAST_CELLS = 30.0
 _MOST_DIVERGING = 0.02
 _DOUBT = FitFlag.R_HAT | FitFlag.LOW_ESS
 _FEW = 2
@@ -151,39 +149,41 @@ class Fitting:
         box = parameter_box(self.region.constants)
         key = jax.random.key(self.settings.seed)
         few = self._representatives(exact)
-        narrow = isinstance(exact.likelihood, TraceLikelihood)
+        narrow = _is_narrow(exact.likelihood)
 
         def solve(rows: np.ndarray) -> dict[str, jax.Array]:
             road, power = self.trips(rows)
             if isinstance(work, SviSettings):
                 return svi_chunk(self.model, exact, road, power, key, box, work)
             keys = self._keys(rows)
-            found = search_chunk(exact, road, power, box, few, search)
-            if narrow:
-                found = climb_chunk(exact, road, power, keys, found["best"], box)
-            common = (exact, road, power, keys, found["best"], box)
+            found = {}
+            start = jnp.broadcast_to(0.5 * (box.lower + box.upper), (len(rows), 2))
+            if search is not None:
+                found = search_chunk(exact, road, power, box, few, search)
+                if narrow:
+                    found = climb_chunk(exact, road, power, keys, found["best"], box)
+                start = found["best"]
+            common = (exact, road, power, keys, start, box)
+            # Where a search has run, its best point is better than that of a grid.
             if isinstance(work, QuadratureFit):
-                found |= quadrature_chunk(*common, work)
+                found = quadrature_chunk(*common, work) | found
             elif isinstance(work, HmcFit):
                 sample = nuts_chunk if work.all_nuts else hmc_chunk
-                found |= sample(*common, work)
+                found = sample(*common, work) | found
             elif isinstance(work, LaplaceFit):
                 found |= laplace_chunk(*common, work)
             return found
 
         return solve, candidates
 
-    def _work(self) -> tuple[Any, SearchSettings]:
+    def _work(self) -> tuple[Any, SearchSettings | None]:
         """Work of the method and of the search; defaults are finer where maxima are narrow."""
         work, search = self.settings.work, self.settings.search
-        if isinstance(self.model.likelihood, TraceLikelihood):
+        if _is_narrow(self.model.likelihood):
             if search == SearchSettings():
                 search = NARROW_SEARCH
-            given = isinstance(work, QuadratureFit) and work.population is not None
-            if isinstance(work, QuadratureFit) and work.grid == GridSettings() and not given:
-                work = replace(work, grid=SURVEY_GRID, population=PopulationSettings())
-            if isinstance(work, HmcFit) and work.grid == GridSettings():
-                work = replace(work, grid=NARROW_GRID)
+            if isinstance(work, (QuadratureFit, HmcFit)) and work.grid == GridSettings():
+                work = replace(work, grid=ALIGNED_GRID, align=work.align or AlignSettings())
         return work, search
 
     def _exact(self) -> tuple[TripModel, np.ndarray]:
@@ -271,10 +271,8 @@ class Fitting:
             flags[found["diverging"] > _MOST_DIVERGING] |= FitFlag.DIVERGING
         if "likeness" in found:
             flags[~(found["likeness"] >= _LEAST_LIKENESS)] |= FitFlag.NOT_GAUSSIAN
-        if self.settings.method == Method.QUADRATURE and "n_effective_cells" in found:
-            flags[~(found["n_effective_cells"] >= _LEAST_CELLS)] |= FitFlag.COARSE_GRID
-        if "n_effective_points" in found:
-            flags[~(found["n_effective_points"] >= LEAST_POINTS)] |= FitFlag.LOW_ESS
+        if self.settings.method == Method.QUADRATURE:
+            flags[~(found["n_effective_cells"] >= LEAST_CELLS)] |= FitFlag.COARSE_GRID
         return flags
 
     def _sample_again(self, found: Columns) -> None:
@@ -335,6 +333,12 @@ class Fitting:
         found["acceptance"][rows] = again["acceptance"][better]
         remaining = found["flags"][rows] & ~(_DOUBT | FitFlag.TWO_MODES)
         found["flags"][rows] = remaining | checked.flags()[better]
+
+
+def _is_narrow(likelihood: Any) -> bool:
+    """Whether a likelihood, or a part of it, compares whole traces."""
+    parts = (likelihood, *vars(likelihood).values())
+    return any(isinstance(part, TraceLikelihood) for part in parts)
 
 
 def _named(found: dict[str, Any], candidates: np.ndarray, n_vehicles: int) -> Columns:

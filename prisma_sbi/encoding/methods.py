@@ -5,10 +5,10 @@ from enum import StrEnum
 from typing import Any
 
 from prisma_sbi import _validate
+from prisma_sbi.inference.alignment import AlignSettings
 from prisma_sbi.inference.hmc import HmcSettings
 from prisma_sbi.inference.laplace import LaplaceSettings
 from prisma_sbi.inference.nuts import NutsSettings, WhitenedNutsSettings
-from prisma_sbi.inference.population import PopulationSettings
 from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.inference.search import SearchSettings
 from prisma_sbi.inference.svi import SviSettings
@@ -79,17 +79,15 @@ class QuadratureFit:
     ----------
     grid
         The adaptive grid.
-    population
-        Points weighed around what the grid has found, from which the draws are taken: for
-        ridges that are narrow and oblique, which cells are too coarse for. Without it the draws
-        come from the cells. If neither is given, whole traces get both
-        (:data:`SURVEY_GRID` and the default population).
+    align
+        Lay the grid along the axes of each posterior, for ridges that are narrow and oblique.
+        If neither is given, whole traces get this.
     n_chains, n_draws
         Independent draws, laid out as chains.
     """
 
     grid: GridSettings = GridSettings()
-    population: PopulationSettings | None = None
+    align: AlignSettings | None = None
     n_chains: int = 4
     n_draws: int = 250
 
@@ -105,6 +103,8 @@ class HmcFit:
     ----------
     grid
         The adaptive grid that whitens the posterior.
+    align
+        As for :class:`QuadratureFit`.
     hmc
         The chains.
     second_pass
@@ -120,6 +120,7 @@ class HmcFit:
     """
 
     grid: GridSettings = GridSettings()
+    align: AlignSettings | None = None
     hmc: HmcSettings = HmcSettings()
     second_pass: bool = True
     rerun: bool = False
@@ -138,19 +139,25 @@ class EncodeSettings:
     work
         Settings of the method; by default those of its kind.
     search
-        The global search that every method but ``svi`` and ``nuts`` starts from.
+        The global search that every method but ``svi`` and ``nuts`` starts from. None leaves it
+        out, for ``quadrature`` and ``hmc`` alone: their grid finds most posteriors by itself.
     seed
         Of all draws; a trip's draws depend on it and on the trip's name.
     """
 
     method: str = Method.MAP
     work: Any = None
-    search: SearchSettings = field(default_factory=SearchSettings)
+    search: SearchSettings | None = field(default_factory=SearchSettings)
     seed: int = 0
 
     def __post_init__(self) -> None:
         _validate.one_of([item.value for item in Method], method=self.method)
         object.__setattr__(self, "method", Method(self.method))
+        if self.search is None and self.method not in (Method.QUADRATURE, Method.HMC):
+            raise ValueError(
+                f"Expected a search for method {str(self.method)!r}; got none. Only quadrature and "
+                "hmc can do without."
+            )
         kind = _WORK[Method(self.method)]
         if self.work is None:
             object.__setattr__(self, "work", self.search if kind is SearchSettings else kind())
@@ -173,7 +180,5 @@ NARROW_SEARCH = SearchSettings(
     grid_shape=(24, 24), n_seeds=12, n_climbers=8, n_finalists=3, n_generations=(4, 4)
 )
 """For likelihoods of whole traces, whose maxima are narrow."""
-NARROW_GRID = GridSettings(n_levels=12, n_split=32, heat=64.0)
-"""For their posteriors, where the grid is all there is."""
-SURVEY_GRID = GridSettings(n_levels=3, heat=64.0)
-"""For their posteriors, where a population follows."""
+ALIGNED_GRID = GridSettings(n_levels=10, n_split=16)
+"""For their posteriors, along axes that are found first."""

@@ -1,5 +1,6 @@
 """Inference: estimators that take a target or a model and know nothing of trips."""
 
+from prisma_sbi.inference.alignment import Aligned, AlignSettings, Frame, align
 from prisma_sbi.inference.batch import ChunkStore, map_trips
 from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.hmc import HmcDraws, HmcSettings, lockstep_hmc
@@ -10,8 +11,11 @@ from prisma_sbi.inference.target import Objective, Target
 from prisma_sbi.inference.transport import GridTransport
 
 __all__ = [
+    "AlignSettings",
+    "Aligned",
     "Box",
     "ChunkStore",
+    "Frame",
     "GridPosterior",
     "GridSettings",
     "GridTransport",
@@ -23,6 +27,7 @@ __all__ = [
     "PopulationSettings",
     "SearchSettings",
     "Target",
+    "align",
     "coarse_grid",
     "integrate",
     "lockstep_hmc",

@@ -36,6 +36,9 @@ class PopulationSettings:
         Log weights are divided by this at first, and by less from round to round, when
         kernels are placed, so that no round clings to the few points that happened to hit a
         narrow ridge.
+    coldest
+        No round divides by less than this. Above 1 the points stay spread over places that are
+        not the best, for others to look at them more closely.
     """
 
     n_rounds: int = 6
@@ -43,14 +46,17 @@ class PopulationSettings:
     n_kernels: int = 64
     width: float = 0.5
     heat: float = 16.0
+    coldest: float = 1.0
 
     def __post_init__(self) -> None:
         _validate.at_least(
             1, n_rounds=self.n_rounds, n_points=self.n_points, n_kernels=self.n_kernels
         )
         _validate.positive(width=self.width)
-        if not self.heat >= 1.0:
-            raise ValueError(f"Expected heat >= 1; got {self.heat!r}.")
+        if not self.heat >= self.coldest >= 1.0:
+            raise ValueError(
+                f"Expected heat >= coldest >= 1; got {self.heat!r} and {self.coldest!r}."
+            )
 
 
 class Population(eqx.Module):
@@ -137,7 +143,8 @@ def populate(
     n_all, n_choices = n_rounds * n, jax.eval_shape(log_weights, first[0]).shape[0]
     # Cold after two thirds of the rounds.
     cooling = np.arange(1, n_rounds + 1) / n_rounds
-    heats = jnp.asarray(settings.heat ** np.clip(1.0 - 1.5 * cooling, 0.0, None), first.dtype)
+    heats = np.maximum(settings.heat ** np.clip(1.0 - 1.5 * cooling, 0.0, None), settings.coldest)
+    heats = jnp.asarray(heats, first.dtype)
 
     def one_round(carry, now):
         before, weights, mixtures, places, importance = carry

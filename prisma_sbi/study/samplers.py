@@ -2,24 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from prisma_sbi import _validate
-from prisma_sbi.diagnostics.convergence import FitFlag
-from prisma_sbi.encoding.chunks import quadrature_chunk
-from prisma_sbi.encoding.fitting import LEAST_POINTS, Fitting, parameter_box
-from prisma_sbi.encoding.methods import SURVEY_GRID, EncodeSettings, Method, QuadratureFit
-from prisma_sbi.inference.batch import map_trips
-from prisma_sbi.inference.population import PopulationSettings
+from prisma_sbi.encoding.fitting import Fitting
+from prisma_sbi.encoding.methods import EncodeSettings, HmcFit, Method, QuadratureFit
+from prisma_sbi.inference.alignment import AlignSettings
+from prisma_sbi.inference.hmc import HmcSettings
 from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.region.record import Region
 from prisma_sbi.study.simulations import Simulations
 
 Progress = Callable[[int, int], None]
+_N_HMC_DRAWS = 100
+"""A chain, of four."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,67 +55,6 @@ class Sampler(Protocol):
     ) -> Draws:
         """Draw; the key is the sampler's own."""
         ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class GridSampler:
-    """Quadrature of :func:`~prisma_sbi.encoding.encode` without the search that goes before it.
-
-    The adaptive grid finds where the posterior lies, and
-    :func:`~prisma_sbi.inference.populate` weighs points around. A maximum that the grid has
-    overlooked stays so; calibration will show it.
-
-    Attributes
-    ----------
-    grid
-        How finely the plane is divided.
-    population
-        Work of the importance sampling.
-    n_draws
-        Draws a trip.
-    seed
-        Of the draws.
-    chunk_size
-        Trips per compiled call.
-    """
-
-    grid: GridSettings = SURVEY_GRID
-    population: PopulationSettings = PopulationSettings()
-    n_draws: int = 200
-    seed: int = 0
-    chunk_size: int = 16
-
-    def __post_init__(self) -> None:
-        _validate.at_least(1, n_draws=self.n_draws, chunk_size=self.chunk_size)
-
-    def __call__(
-        self, region: Region, simulations: Simulations, progress: Progress | None
-    ) -> Draws:
-        """Integrate every posterior, and draw."""
-        exact, candidates = simulations.model.exact()
-        box = parameter_box(region.constants)
-        key = jax.random.key(self.seed)
-        work = QuadratureFit(
-            grid=self.grid, population=self.population, n_chains=1, n_draws=self.n_draws
-        )
-
-        def solve(rows: np.ndarray) -> dict[str, jax.Array]:
-            road, data = simulations.trips(rows)
-            keys = jax.vmap(lambda row: jax.random.fold_in(key, row))(jnp.asarray(rows))
-            middle = jnp.broadcast_to(0.5 * (box.lower + box.upper), (len(rows), 2))
-            return quadrature_chunk(exact, road, data, keys, middle, box, work)
-
-        found = map_trips(solve, len(simulations), chunk_size=self.chunk_size, progress=progress)
-        probability = np.zeros((len(simulations), len(region.vehicles)), np.float32)
-        probability[:, candidates] = found["choice_probability"]
-        few = found["n_effective_points"] < LEAST_POINTS
-        return Draws(
-            point=found["point"][:, 0],
-            vehicle=candidates[found["choice"][:, 0]],
-            vehicle_probability=probability,
-            log_evidence=found["log_evidence"],
-            flags=np.where(few, FitFlag.LOW_ESS, 0).astype(np.int32),
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,8 +113,53 @@ class EncodeSampler:
         )
 
 
-def named_sampler(method: str, *, seed: int = 0) -> Any:
+@dataclass(frozen=True, kw_only=True)
+class GridSampler:
+    """Quadrature of :func:`~prisma_sbi.encoding.encode` without the search that goes before it.
+
+    The grid finds where a posterior lies by itself. A maximum that it has overlooked stays so;
+    calibration will show it.
+
+    Attributes
+    ----------
+    grid, align
+        As for :class:`~prisma_sbi.encoding.QuadratureFit`.
+    n_draws
+        Draws a trip.
+    seed
+        Of the draws.
+    chunk_size
+        Trips per compiled call.
+    """
+
+    grid: GridSettings = GridSettings()
+    align: AlignSettings | None = None
+    n_draws: int = 200
+    seed: int = 0
+    chunk_size: int = 16
+
+    def __post_init__(self) -> None:
+        _validate.at_least(1, n_draws=self.n_draws, chunk_size=self.chunk_size)
+
+    def __call__(
+        self, region: Region, simulations: Simulations, progress: Progress | None
+    ) -> Draws:
+        """Integrate every posterior, and draw."""
+        work = QuadratureFit(grid=self.grid, align=self.align, n_chains=1, n_draws=self.n_draws)
+        settings = EncodeSettings(method=Method.QUADRATURE, work=work, search=None, seed=self.seed)
+        sampler = EncodeSampler(settings=settings, n_draws=self.n_draws, chunk_size=self.chunk_size)
+        return sampler(region, simulations, progress)
+
+
+def named_sampler(method: str, *, seed: int = 0) -> Sampler:
     """The sampler of a name: ``grid``, or a method of encode."""
     if method == "grid":
         return GridSampler(seed=seed)
+    if method == Method.HMC:
+        # Draws of the map are nearly independent, so short chains do; no second passes, which
+        # would answer for others than the chains in question.
+        work = HmcFit(hmc=HmcSettings(n_draws=_N_HMC_DRAWS), second_pass=False)
+        return EncodeSampler(
+            settings=EncodeSettings(method=method, work=work, search=None, seed=seed)
+        )
     return EncodeSampler(settings=EncodeSettings(method=method, seed=seed))

@@ -1,21 +1,21 @@
 """A small city, one road of it, and models whose posteriors take no time."""
 
+from dataclasses import fields, replace
 from functools import cache
 
 import numpy as np
 
-from prisma_sbi.inference import GridSettings
-from prisma_sbi.inference.population import PopulationSettings
+from prisma_sbi.inference import AlignSettings, GridSettings, PopulationSettings
 from prisma_sbi.models import TraceLikelihood, TripModel
-from prisma_sbi.region import Region, RoadProfiles, demo_region
+from prisma_sbi.region import Region, RoadProfiles, VehiclePool, demo_region
 from prisma_sbi.region.routing import route_profiles
 from prisma_sbi.simulator import simulate_fleet
 from prisma_sbi.study import GridSampler
 
 LAW = TraceLikelihood(floor_w=3_000.0, share=0.5)
 QUICK = GridSampler(
-    grid=GridSettings(grid_shape=(10, 10), n_levels=2, heat=64.0),
-    population=PopulationSettings(n_rounds=4, n_points=64, n_kernels=32),
+    grid=GridSettings(grid_shape=(10, 10), n_levels=4),
+    align=AlignSettings(population=PopulationSettings(n_rounds=4, n_points=64, n_kernels=32)),
     n_draws=60,
     chunk_size=8,
 )
@@ -24,6 +24,15 @@ QUICK = GridSampler(
 @cache
 def city() -> Region:
     return demo_region()
+
+
+@cache
+def thin_city(n_vehicles: int = 8) -> Region:
+    """The same city with some of its vehicles."""
+    pool = city().vehicles
+    rows = np.linspace(0, len(pool) - 1, n_vehicles).astype(int)
+    few = {field.name: getattr(pool, field.name)[rows] for field in fields(VehiclePool)}
+    return replace(city(), vehicles=VehiclePool(**few))
 
 
 @cache

@@ -93,7 +93,7 @@ def test_intervals_are_those_of_quadrature_in_the_normal_limit(bell):
     """The sampler, on the same data under a flat prior: central intervals of its draws."""
     simulations = simulate(model(choice=FixedVehicle(0)), routes(), 2)
     same = eqx.tree_at(lambda s: (s.model, s.data), simulations, (model(Bell()), CENTER[:2]))
-    sampler = GridSampler(grid=QUICK.grid, population=FEW.population, n_draws=2_000, chunk_size=2)
+    sampler = GridSampler(grid=QUICK.grid, align=QUICK.align, n_draws=2_000, chunk_size=2)
     draws = sampler(city(), same, None)
     low, high = np.quantile(draws.point, [0.05, 0.95], axis=1)
     # Weighed draws, some hundreds of them effective.
@@ -136,7 +136,7 @@ def flat_draws():
     """A trip without information: noise beyond all power."""
     from_noise = model(eqx.tree_at(lambda law: law.floor_w, model().likelihood, 1e12))
     simulations = simulate(from_noise, routes(), 3, seed=1)
-    sampler = GridSampler(grid=QUICK.grid, population=FEW.population, n_draws=300, chunk_size=3)
+    sampler = GridSampler(grid=QUICK.grid, align=QUICK.align, n_draws=300, chunk_size=3)
     return from_noise, simulations, sampler(city(), simulations, None)
 
 
