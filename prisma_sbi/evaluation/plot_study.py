@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 from prisma_sbi import _validate
 from prisma_sbi._optional import optional_import
-from prisma_sbi.diagnostics import coverage_table, ecdf_envelope
+from prisma_sbi.diagnostics import coverage_table, ecdf_envelope, reliability_table
 from prisma_sbi.evaluation.plot_style import (
     REAL_COLOR,
     SYNTHETIC_COLORS,
@@ -125,6 +125,50 @@ def plot_coverage(
             "green: as chance allows · orange: too narrow · blue: too wide", fontsize=8
         )
         figure.suptitle("How often central intervals held the truth")
+    return figure
+
+
+def plot_reliability(
+    probability: np.ndarray, truth: np.ndarray, *, confidence: float = 0.99
+) -> "matplotlib.figure.Figure":
+    """How often vehicles came true that were given a certain probability.
+
+    Parameters
+    ----------
+    probability : (case, vehicle)
+        Summing to one over the vehicles.
+    truth : (case,) int
+        The vehicle that was true.
+    confidence
+        Of the bars, within which chance may move a share if the probability is right.
+    """
+    table = reliability_table(probability, truth, confidence=confidence)
+    claimed = table["claimed"].to_numpy()
+    with figure_style():
+        figure = new_figure(width_in=4.6, height_in=4.3)
+        panel = figure.subplots()
+        span = np.asarray([0.5 * claimed[claimed > 0.0].min(initial=1e-3), 1.0])
+        panel.plot(span, span, color=REAL_COLOR, lw=0.8, ls=":", label="as claimed")
+        label = f"chance, {100 * confidence:g} %"
+        floor = 0.5 * span[0]
+        panel.vlines(
+            claimed,
+            np.maximum(table["low"], floor),
+            table["high"],
+            color=_BLUE, alpha=0.3, lw=6, label=label,
+        )  # fmt: skip
+        for ok, color, text in ((True, _BLUE, "observed"), (False, _ORANGE, "beyond chance")):
+            some = table[table["ok"] == ok]
+            if len(some):
+                seen = np.maximum(some["observed"], floor)
+                panel.plot(some["claimed"], seen, "o", color=color, ms=5, label=text)
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.set_ylim(floor, 1.5)
+        panel.set_xlabel("probability given to a vehicle")
+        panel.set_ylabel("share that came true")
+        panel.legend(loc="upper left")
+        figure.suptitle("Are probabilities of vehicles what they claim?")
     return figure
 
 

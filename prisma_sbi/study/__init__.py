@@ -1,5 +1,6 @@
 """Studies of a region: whether posteriors are calibrated, and what a trace can reveal."""
 
+from prisma_sbi.study.around import posterior_calibrate
 from prisma_sbi.study.atlas import best_routes, draw_routes, information_atlas, vehicle_of_pool
 from prisma_sbi.study.averages import averaged_information
 from prisma_sbi.study.calibration import (
@@ -21,6 +22,7 @@ from prisma_sbi.study.misfit import (
     trip_misfit,
     worst_trips,
 )
+from prisma_sbi.study.power_scaling import PriorRole, power_scaling
 from prisma_sbi.study.profiles import ProfileSettings, profile_likelihood
 from prisma_sbi.study.recovery import RecoverySettings, load_recovery, recovery_study
 from prisma_sbi.study.recovery_cells import Encoder, compared
@@ -28,6 +30,11 @@ from prisma_sbi.study.recovery_fleet import Noise, known_fleet
 from prisma_sbi.study.recovery_page import write_recovery
 from prisma_sbi.study.recovery_table import recovery_summary, recovery_table, trips_set_aside
 from prisma_sbi.study.samplers import Draws, EncodeSampler, GridSampler, Sampler
+from prisma_sbi.study.sensitivity import (
+    SensitivitySettings,
+    constant_sensitivity,
+    constant_table,
+)
 from prisma_sbi.study.simulations import Simulations, simulate
 from prisma_sbi.study.vehicles import (
     expected_confusion,
@@ -45,9 +52,11 @@ __all__ = [
     "GridSampler",
     "Noise",
     "Prediction",
+    "PriorRole",
     "ProfileSettings",
     "RecoverySettings",
     "Sampler",
+    "SensitivitySettings",
     "Simulations",
     "averaged_information",
     "best_designs",
@@ -56,6 +65,8 @@ __all__ = [
     "calibration_pit",
     "calibration_table",
     "compared",
+    "constant_sensitivity",
+    "constant_table",
     "discrepancies",
     "draw_routes",
     "expected_confusion",
@@ -69,6 +80,8 @@ __all__ = [
     "local_information",
     "misfit_by",
     "misfit_table",
+    "posterior_calibrate",
+    "power_scaling",
     "profile_likelihood",
     "recovery_study",
     "recovery_summary",

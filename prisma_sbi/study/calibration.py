@@ -11,7 +11,12 @@ import pandas as pd
 import xarray as xr
 from jaxtyping import Array, Float, Int
 
-from prisma_sbi.diagnostics.probabilities import discrete_pit, probability_test
+from prisma_sbi.diagnostics.probabilities import (
+    brier_score,
+    discrete_pit,
+    log_scores,
+    probability_test,
+)
 from prisma_sbi.diagnostics.ranks import coverage_table, rank_pit, uniformity
 from prisma_sbi.diagnostics.tarp import tarp
 from prisma_sbi.encoding.tree import describe_model
@@ -101,13 +106,10 @@ def calibrate(
     chosen = named_sampler(sampler, seed=seed) if isinstance(sampler, str) else sampler
     simulations = simulate(model, profiles, n_simulations, seed=seed)
     draws = chosen(region, simulations, progress)
-    found = _dataset(region, simulations, draws)
-    found.attrs |= {
-        "model": json.dumps(describe_model(model)),
-        "sampler": repr(chosen),
-        "seed": seed,
-    }
-    return found
+    found = ranked(region, simulations, draws)
+    return found.assign_attrs(
+        model=json.dumps(describe_model(model)), sampler=repr(chosen), seed=seed
+    )
 
 
 def calibration_pit(calibration: xr.Dataset, *, seed: int = 0) -> xr.Dataset:
@@ -182,11 +184,25 @@ def calibration_table(calibration: xr.Dataset, *, seed: int = 0) -> pd.DataFrame
 
 
 def vehicle_test(calibration: xr.Dataset) -> dict[str, float]:
-    """Whether the probabilities of vehicles are what they claim; see ``probability_test``."""
-    found = probability_test(
-        calibration["vehicle_probability"].values, calibration["true_vehicle"].values
-    )
-    return {name: getattr(found, name) for name in ("brier_z", "brier_p", "log_z", "log_p")}
+    """Whether the probabilities of vehicles are what they claim.
+
+    Parameters
+    ----------
+    calibration
+        From :func:`calibrate`.
+
+    Returns
+    -------
+    ``brier`` (mean Brier score, 0 at best), ``log`` (mean log probability of the truth, nats),
+    and of :func:`~prisma_sbi.diagnostics.probability_test` ``brier_z``, ``brier_p``, ``log_z``,
+    ``log_p``.
+    """
+    given = calibration["vehicle_probability"].values, calibration["true_vehicle"].values
+    found = probability_test(*given)
+    scores = {"brier": brier_score(*given).score, "log": float(np.mean(log_scores(*given)))}
+    return scores | {
+        name: getattr(found, name) for name in ("brier_z", "brier_p", "log_z", "log_p")
+    }
 
 
 def sbc_tree(calibration: xr.Dataset, *, seed: int = 0) -> xr.DataTree:
@@ -203,8 +219,8 @@ def sbc_tree(calibration: xr.Dataset, *, seed: int = 0) -> xr.DataTree:
     return xr.DataTree.from_dict({"prior_sbc": group})
 
 
-def _dataset(region: Region, simulations: Simulations, draws: Draws) -> xr.Dataset:
-    """Lay out truths, draws, and what follows from both."""
+def ranked(region: Region, simulations: Simulations, draws: Draws) -> xr.Dataset:
+    """Lay out truths, draws, and what follows from both, as :func:`calibrate` returns it."""
     truth, point = simulations.point.astype(np.float64), draws.point.astype(np.float64)
     known = information_gain(simulations.model, draws.point, draws.vehicle_probability, truth=truth)
     log_joint, log_prior = _log_joint_at_truth(simulations)

@@ -21,7 +21,7 @@ from prisma_sbi.simulator.driver import Road, roads_from_profiles
 from prisma_sbi.simulator.trip import simulate_power
 from prisma_sbi.simulator.vehicle import Vehicle
 from prisma_sbi.study.samplers import Progress
-from prisma_sbi.study.simulations import PackedSummary, check_roads, prior_variances
+from prisma_sbi.study.simulations import check_roads, prior_variances
 
 VEHICLE_PARAMETERS = ("mass", "drag_cubic", "drag_square", "drag_linear", "idle")
 """Logarithms of factors on the four coefficients and on the idle power."""
@@ -94,7 +94,7 @@ def local_information(
             f"Expected point ({n}, 2) and vehicle ({n},), one a road; got {np.shape(point)} and "
             f"{np.shape(vehicle)}."
         )
-    if not isinstance(model.likelihood, TraceLikelihood | SummaryLikelihood | PackedSummary):
+    if not isinstance(model.likelihood, TraceLikelihood | SummaryLikelihood):
         raise ValueError(
             "Expected likelihood='trace' or 'summary', whose information is known; got "
             f"{type(model.likelihood).__name__}."

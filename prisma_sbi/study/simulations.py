@@ -12,6 +12,7 @@ from prisma_sbi import _validate
 from prisma_sbi._errors import InputDataError
 from prisma_sbi.models.likelihood import SummaryLikelihood, TraceLikelihood
 from prisma_sbi.models.summary import TraceSummary, summarize
+from prisma_sbi.models.texture import TextureLikelihood, TextureSummary
 from prisma_sbi.models.trip_data import TripData
 from prisma_sbi.models.trip_model import TripModel
 from prisma_sbi.models.vehicle_choice import GumbelVehicle
@@ -26,7 +27,7 @@ _N_NODES = 4001
 _N_PRIOR = 100_000
 
 
-class PackedSummary(eqx.Module):
+class PackedSummary(SummaryLikelihood):
     """The summary likelihood, for data that are summaries already.
 
     A row of data holds energy, duration and the cumulative curve. Residuals have a law of
@@ -39,6 +40,40 @@ class PackedSummary(eqx.Module):
         del constants
         return TraceSummary(power_w[..., 0], power_w[..., 1], power_w[..., 2:])
 
+
+class PackedTexture(TextureLikelihood):
+    """The same for the texture likelihood: after the summaries, log variance and correlations."""
+
+    def observe(
+        self, power_w: Float[Array, "*trip packed"], constants: Constants
+    ) -> TextureSummary:
+        """Unpack a row."""
+        end = 2 + constants.n_times
+        summary = TraceSummary(power_w[..., 0], power_w[..., 1], power_w[..., 2:end])
+        return TextureSummary(summary, power_w[..., end], power_w[..., end + 1 :])
+
+
+class TwoRecords(eqx.Module):
+    """A likelihood of two records of the same trip, independent given its descriptors.
+
+    A row of data holds one after the other; both are of one length.
+
+    Attributes
+    ----------
+    likelihood
+        Of each.
+    """
+
+    likelihood: Any
+
+    def observe(self, power_w: Float[Array, "*trip both"], constants: Constants) -> Any:
+        """What the likelihood needs of either."""
+        half = power_w.shape[-1] // 2
+        return tuple(
+            self.likelihood.observe(part, constants)
+            for part in (power_w[..., :half], power_w[..., half:])
+        )
+
     def log_likelihoods(
         self,
         point: Float[Array, "2"],
@@ -48,12 +83,18 @@ class PackedSummary(eqx.Module):
         *,
         stride: int = 1,
     ) -> Float[Array, " choice"]:
-        """Minus the published loss."""
-        return SummaryLikelihood().log_likelihoods(point, vehicles, trip, constants, stride=stride)
+        """Sum of both."""
+        first, second = (
+            self.likelihood.log_likelihoods(
+                point, vehicles, TripData(trip.road, seen), constants, stride=stride
+            )
+            for seen in trip.observed
+        )
+        return first + second
 
-    def sampled(self) -> "PackedSummary":
-        """Nothing to infer."""
-        return self
+    def sampled(self) -> "TwoRecords":
+        """With the parameters that have a prior sampled, the same for both."""
+        return TwoRecords(self.likelihood.sampled())
 
 
 class Simulations(eqx.Module):
@@ -101,7 +142,7 @@ def simulate(
     Parameters
     ----------
     model
-        Likelihood ``trace`` or ``summary``; vehicle summed out or fixed.
+        Likelihood ``trace``, ``summary`` or ``texture``; vehicle summed out or fixed.
     profiles
         One road or more; simulations take them in turn.
     n_simulations
@@ -130,10 +171,10 @@ def simulate(
     :math:`u` of density proportional to :math:`\exp(-(u-1)^2 / 2 \sigma^2) / u`. (A density
     :math:`\exp(-(E_\text{sim}/E - 1)^2 / 2\sigma^2) / E` has the same integral for every
     :math:`E_\text{sim}`; no other factor does that.) Calibration under it checks the
-    computation; what it says about recorded traces is nothing.
+    computation; what it says about recorded traces is nothing. The texture likelihood adds
+    normal errors of its log variance and of its correlations.
     """
     _validate.at_least(1, n_simulations=n_simulations)
-    check_roads(profiles)
     exact = _checked_choice(model)
     key = jax.random.key(seed)
     first_key, second_key, vehicle_key, noise_key = jax.random.split(key, 4)
@@ -149,10 +190,34 @@ def simulate(
         vehicle = jnp.full(shape, exact_vehicle(model))
     else:
         vehicle = jax.random.categorical(vehicle_key, model.log_vehicle_prior, shape=shape)
+    return simulate_at(model, profiles, np.asarray(point), np.asarray(vehicle), noise_key)
+
+
+def simulate_at(
+    model: TripModel,
+    profiles: RoadProfiles,
+    point: np.ndarray,
+    vehicle: np.ndarray,
+    key: jax.Array,
+) -> Simulations:
+    """Draw data at given descriptors.
+
+    Parameters
+    ----------
+    model, profiles
+        As for :func:`simulate`.
+    point : (simulation, 2)
+        Aggressiveness and detour.
+    vehicle : (simulation,) int
+        Positions in the pool.
+    key
+        Of the noise.
+    """
+    check_roads(profiles)
     roads = roads_from_profiles(profiles)
-    road = np.arange(n_simulations) % len(profiles)
-    power_w = _simulated(model, roads, road, point, vehicle)
-    likelihood, data = _drawn(model, power_w, noise_key)
+    road = np.arange(len(point)) % len(profiles)
+    power_w = _simulated(model, roads, road, jnp.asarray(point), jnp.asarray(vehicle))
+    likelihood, data = _drawn(model, power_w, key)
     return Simulations(
         model=eqx.tree_at(lambda m: m.likelihood, model, likelihood),
         roads=roads,
@@ -161,6 +226,33 @@ def simulate(
         vehicle=np.asarray(vehicle),
         data=data,
     )
+
+
+def packed_likelihood(model: TripModel) -> Any:
+    """The likelihood that reads what :func:`simulate` draws under that of a model."""
+    likelihood = model.likelihood
+    if isinstance(likelihood, TraceLikelihood | PackedSummary | PackedTexture):
+        return likelihood
+    if isinstance(likelihood, SummaryLikelihood):
+        return PackedSummary()
+    if isinstance(likelihood, TextureLikelihood):
+        return PackedTexture(**vars(likelihood))
+    raise ValueError(
+        "Expected likelihood='trace', 'summary' or 'texture', which data can be drawn from; got "
+        f"{type(likelihood).__name__}. Calibrate one of these, with the same prior."
+    )
+
+
+def packed(model: TripModel, power_w: np.ndarray) -> np.ndarray:
+    """Traces ``(trip, time)`` as rows of data that the packed likelihood reads."""
+    likelihood = packed_likelihood(model)
+    if isinstance(likelihood, TraceLikelihood):
+        return np.asarray(power_w, np.float32)
+    source: Any = SummaryLikelihood()
+    if isinstance(likelihood, PackedTexture):
+        source = TextureLikelihood(**vars(likelihood))
+    seen = jax.jit(lambda p: source.observe(p, model.constants))(jnp.asarray(power_w))
+    return _row(seen)
 
 
 def exact_vehicle(model: TripModel) -> int:
@@ -225,15 +317,30 @@ def _simulated(model: TripModel, roads: Road, road, point, vehicle) -> np.ndarra
 
 def _drawn(model: TripModel, power_w: np.ndarray, key: jax.Array) -> tuple[Any, np.ndarray]:
     """The likelihood that reads the data, and the data."""
-    likelihood = model.likelihood
+    likelihood = packed_likelihood(model)
     if isinstance(likelihood, TraceLikelihood):
         return likelihood, np.asarray(likelihood.law(jnp.asarray(power_w)).sample(key))
-    if isinstance(likelihood, SummaryLikelihood):
-        return PackedSummary(), _drawn_summaries(power_w, model.constants, key)
-    raise ValueError(
-        "Expected likelihood='trace' or 'summary', which data can be drawn from; got "
-        f"{type(likelihood).__name__}. Calibrate one of these, with the same prior."
-    )
+    data = _drawn_summaries(power_w, model.constants, key)
+    if isinstance(likelihood, PackedTexture):
+        variance_key, lag_key = jax.random.split(jax.random.fold_in(key, 1))
+        plain = TextureLikelihood(**vars(likelihood))
+        clean = jax.jit(lambda p: plain.observe(p, model.constants))(jnp.asarray(power_w))
+        variance, lags = np.asarray(clean.log_variance), np.asarray(clean.autocorrelation)
+        variance = variance + plain.log_variance_scale * _normal(variance_key, variance.shape)
+        # The residual is averaged over lags, so each one errs by more.
+        lag_scale = plain.autocorrelation_scale * np.sqrt(lags.shape[-1])
+        lags = lags + lag_scale * _normal(lag_key, lags.shape)
+        data = np.column_stack([data, variance, lags])
+    return likelihood, data.astype(np.float32)
+
+
+def _row(seen: TraceSummary | TextureSummary) -> np.ndarray:
+    """Summaries packed into rows."""
+    if isinstance(seen, TextureSummary):
+        more = [np.asarray(seen.log_variance), np.asarray(seen.autocorrelation)]
+        return np.column_stack([_row(seen.summary), *more]).astype(np.float32)
+    parts = (seen.energy_j, seen.duration_s, seen.cumulative_share)
+    return np.column_stack([np.asarray(part) for part in parts]).astype(np.float32)
 
 
 def _drawn_summaries(power_w: np.ndarray, constants: Constants, key: jax.Array) -> np.ndarray:
@@ -244,9 +351,14 @@ def _drawn_summaries(power_w: np.ndarray, constants: Constants, key: jax.Array) 
     energy = np.asarray(clean.energy_j) / _ratios(constants.energy_scale, energy_key, n)
     duration = np.asarray(clean.duration_s) / _ratios(constants.duration_scale, duration_key, n)
     spread = constants.shape_scale * np.sqrt(constants.n_times)
-    noise = jax.random.normal(shape_key, clean.cumulative_share.shape)
-    curve = np.asarray(clean.cumulative_share) + spread * np.asarray(noise)
+    curve = np.asarray(clean.cumulative_share)
+    curve = curve + spread * _normal(shape_key, curve.shape)
     return np.column_stack([energy, duration, curve]).astype(np.float32)
+
+
+def _normal(key: jax.Array, shape: tuple[int, ...]) -> np.ndarray:
+    """Standard normal numbers."""
+    return np.asarray(jax.random.normal(key, shape))
 
 
 def _ratios(scale: float, key: jax.Array, n: int) -> np.ndarray:

@@ -4,10 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import xarray as xr
 
 from prisma_sbi.models import TraceLikelihood
 from prisma_sbi.simulator import roads_from_profiles, simulate_power
-from prisma_sbi.study import local_information
+from prisma_sbi.study import local_information, spread_over_bound
 from tests.study.examples import city, model, routes
 
 POINT = np.asarray([[0.35, 1.2], [0.6, 1.6], [0.8, 1.1]])
@@ -79,6 +80,28 @@ def test_summaries_say_less_than_traces_of_little_noise():
     summary = local_information(city(), routes(), POINT, VEHICLE, model=model("summary"))
     assert np.all(trace["bound"].values < summary["bound"].values)
     assert np.all(np.isfinite(summary["bound"]))
+
+
+def test_spread_over_bound_compares_each_posterior_with_the_bound_at_its_truth(plain):
+    """Posteriors made as wide as twice their bounds."""
+    coords = {"simulation": [0, 1, 2], "parameter": ["aggressiveness", "detour"]}
+    order = np.asarray([2, 0, 1])
+    calibration = xr.Dataset(
+        {
+            "road": ("simulation", order),
+            "truth": (("simulation", "parameter"), POINT[order]),
+            "true_vehicle": ("simulation", VEHICLE[order]),
+            "sd": (("simulation", "parameter"), 2.0 * plain["bound"].values[order]),
+        },
+        coords=coords,
+    )
+    ratio = spread_over_bound(city(), routes(), calibration, model=model())
+    assert ratio.dims == ("simulation", "parameter")
+    np.testing.assert_allclose(ratio, 2.0, rtol=1e-4)
+    # On other roads the bounds are others.
+    swapped = calibration.assign(road=("simulation", order[::-1]))
+    wrong = spread_over_bound(city(), routes(), swapped, model=model())
+    assert np.max(np.abs(np.log(wrong.isel(simulation=[0, 2]) / 2.0))) > 0.05
 
 
 def test_wrong_input_is_refused():

@@ -98,8 +98,10 @@ def simulated_trips(region: Region, n_trips: int, seed: int) -> StudyTrips:
     return StudyTrips(simulations=drawn, profiles=profiles, names=names, truth=drawn.point)
 
 
-def recorded_trips(region: Region, path: Path, n_trips: int) -> StudyTrips:
-    """The first trips of a file that can be routed and have power at every second."""
+def recorded_trips(
+    region: Region, path: Path, n_trips: int, *, name: str | None = None
+) -> StudyTrips:
+    """The first trips of a file that can be routed and have power at every second, or one."""
     traces = load_traces(path)
     n_times = region.constants.n_times
     if traces.sizes["time"] != n_times:
@@ -107,6 +109,14 @@ def recorded_trips(region: Region, path: Path, n_trips: int) -> StudyTrips:
             f"Expected traces of {n_times} samples, as the region has it; got "
             f"{traces.sizes['time']}. Import again with the horizon of the region."
         )
+    if name is not None:
+        chosen = np.flatnonzero(traces["trip"].values == name)
+        if not chosen.size:
+            raise InputDataError(
+                f"Expected a trip of {path}, such as {str(traces['trip'].values[0])!r}; got "
+                f"{name!r}. Look at the names by prisma traces info."
+            )
+        traces = traces.isel(trip=chosen)
     # Some are left out, so a few more are looked at than wanted.
     some = traces.isel(trip=slice(0, 4 * n_trips + 16))
     profiles = route_profiles(region, *(some[name].values for name in ENDS))
