@@ -34,6 +34,12 @@ class Vehicle(eqx.Module):
         """The vehicles at the given positions of the pool."""
         return jax.tree.map(lambda leaf: leaf[index], self)
 
+    def scaled(self, factor: Float[Array, "5"]) -> "Vehicle":
+        """One vehicle with its four coefficients and its idle power multiplied by factors."""
+        return Vehicle(
+            self.coefficients * factor[:4], self.idle_power_w * factor[4], self.drivetrain
+        )
+
     def mix(self, weights: Float[Array, "*n vehicle"]) -> "Vehicle":
         """A relaxed vehicle: coefficients mixed by weights on the simplex."""
         return jax.tree.map(lambda leaf: weights @ leaf, self)

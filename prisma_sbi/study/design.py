@@ -335,7 +335,7 @@ def _slopes(
     def one(road, point, vehicle):
         def power(parameters):
             factor = jnp.exp(parameters[2:])
-            changed = Vehicle(vehicle.coefficients * factor[:4], vehicle.idle_power_w * factor[4])
+            changed = vehicle.scaled(factor)
             return simulate_power(parameters[0], parameters[1], changed, road, constants)
 
         parameters = jnp.concatenate([point, jnp.zeros(len(VEHICLE_PARAMETERS), point.dtype)])

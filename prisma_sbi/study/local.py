@@ -179,7 +179,7 @@ def _feature_chunk(
     def one(road, point, vehicle):
         def power(parameters):
             factor = jnp.exp(parameters[2:]) if with_vehicle else jnp.ones(5)
-            changed = Vehicle(vehicle.coefficients * factor[:4], vehicle.idle_power_w * factor[4])
+            changed = vehicle.scaled(factor)
             return simulate_power(parameters[0], parameters[1], changed, road, constants)
 
         n_more = len(VEHICLE_PARAMETERS) if with_vehicle else 0

@@ -118,7 +118,11 @@ class ScaledTrip(eqx.Module):
             object.__setattr__(changed, name, value * getattr(self.constants, name))
         creep, idle = factor[len(_IN_DRIVER)], factor[len(_IN_DRIVER) + 1]
         speed = jnp.where(self.creeping, creep, 1.0) * self.road.speed_mps
-        pool = Vehicle(self.pool.coefficients, idle * self.pool.idle_power_w)
+        drivetrain = self.pool.drivetrain
+        if drivetrain is not None:  # then efficiencies live there
+            efficiency = factor[_IN_DRIVER.index("tank_efficiency")] * drivetrain.efficiency
+            drivetrain = eqx.tree_at(lambda leaf: leaf.efficiency, drivetrain, efficiency)
+        pool = Vehicle(self.pool.coefficients, idle * self.pool.idle_power_w, drivetrain)
         return pool, Road(self.road.length_m, speed, self.road.slope_rad), changed
 
     def power(

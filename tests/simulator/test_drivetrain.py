@@ -151,6 +151,14 @@ def test_spread_takes_its_share_of_the_candidates_wherever_one_looks(candidate, 
     np.testing.assert_array_equal(np.cumsum(chosen), np.floor(np.cumsum(mask) * share))
 
 
+def test_scaling_keeps_the_drivetrain():
+    vehicle = car(ELECTRIC, 500.0)
+    found = vehicle.scaled(jnp.asarray([2.0, 1.0, 3.0, 1.0, 4.0]))
+    np.testing.assert_allclose(found.coefficients, [3_000.0, 0.45, 4.5, 120.0], rtol=1e-6)
+    assert float(found.idle_power_w) == 2_000.0
+    assert found.drivetrain is vehicle.drivetrain
+
+
 def test_indexing_and_mixing_carry_the_drivetrain():
     vehicles = vehicles_from_pool(builtin_pool(), Constants.preset("realistic"))
     one = vehicles[3]
