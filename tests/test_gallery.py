@@ -10,7 +10,7 @@ from prisma_sbi.evaluation.plot_style import save_figures
 from tests.test_examples import load
 
 ROOT = Path(__file__).resolve().parents[1]
-NAMES = ("aggressiveness", "hill")
+NAMES = ("aggressiveness", "gumbel", "hill")
 
 
 def drawn(example, results, folder: Path) -> None:
@@ -54,4 +54,23 @@ def test_aggressiveness_is_told_by_traces_more_than_by_summaries(tmp_path):
     spread = {name: table["sd"].median() for name, table in results.table.items()}
     assert spread["trace"] < 0.2 * spread["summary"]
     assert "coverage" in example.report(results)
+    drawn(example, results, tmp_path)
+
+
+@pytest.mark.slow
+def test_weights_of_a_relaxed_vehicle_are_bolder_than_its_posterior(tmp_path):
+    example = load("gallery/gumbel")
+    results = example.run(
+        n_trips=12, n_steps=100, n_relaxed=4, n_mixtures=64, temperatures=(0.5, 0.1)
+    )
+    scores = example.score_table(results)
+    assert scores["log score"]["exact"] > scores["log score"]["weights at 0.1"]
+    np.testing.assert_allclose(results.exact.probability.sum(axis=1), 1.0, atol=1e-3)
+    for found in results.optimum.values():
+        np.testing.assert_allclose(found.weight.sum(axis=1), 1.0, atol=1e-3)
+    table = example.optimum_table(results)
+    assert np.all(table["heaviest above it"] > table["mixture above it"])
+    assert np.all(table["heaviest above it"] > 0.0)
+    assert table["vehicles mixed"]["0.5"] > table["vehicles mixed"]["0.1"]
+    assert "The relaxed posterior, 4 trips" in example.report(results)
     drawn(example, results, tmp_path)
