@@ -436,10 +436,8 @@ def _draw_trips(results: Results, n_trips: int = 3) -> Any:
 def main() -> None:
     """Run with the settings of the command line."""
     parser = argparse.ArgumentParser(description="What the Gumbel-softmax hides.")
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path("gumbel"), help="folder of figures"
-    )
-    parser.add_argument("--trips", type=int, default=160)
+    parser.add_argument("-o", "--output", type=Path, default=Path("gumbel"), help="figures' folder")
+    parser.add_argument("--trips", type=int, default=160, help="trips that are simulated")
     options = parser.parse_args()
     results = run(n_trips=options.trips)
     print(report(results))
