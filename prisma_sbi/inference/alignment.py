@@ -33,7 +33,7 @@ class AlignSettings:
     """
 
     grid: GridSettings = GridSettings(n_levels=3, heat=64.0)
-    population: PopulationSettings = PopulationSettings(n_rounds=4, heat=64.0, coldest=8.0)
+    population: PopulationSettings = PopulationSettings(n_points=256, heat=64.0, coldest=8.0)
     reach: float = 6.0
 
     def __post_init__(self) -> None:
