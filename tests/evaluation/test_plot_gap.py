@@ -10,6 +10,7 @@ from prisma_sbi._errors import InputDataError
 from prisma_sbi.evaluation.plot_gap import plot_gap, plot_gap_groups, plot_swaps
 from prisma_sbi.evaluation.texture_gap import PUBLISHED, gap_table
 from tests.evaluation.conftest import make_traces
+from tests.evaluation.drawn import x_of, y_of
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +23,10 @@ def test_views_show_each_population_and_the_true_means(traces):
     figure = plot_gap(real_w, {"one": decoded_w, "two": 2.0 * decoded_w})
     start, *_, curve = figure.axes
     assert [line.get_label() for line in start.lines] == ["recorded", "one", "two"]
-    np.testing.assert_allclose(start.lines[0].get_ydata(), real_w[:, :60].mean(axis=0) / 1e3)
-    np.testing.assert_allclose(start.lines[2].get_ydata(), 2.0 * start.lines[1].get_ydata())
+    np.testing.assert_allclose(y_of(start.lines[0]), real_w[:, :60].mean(axis=0) / 1e3)
+    np.testing.assert_allclose(y_of(start.lines[2]), 2.0 * y_of(start.lines[1]))
     # Autocorrelation does not see the scale.
-    np.testing.assert_allclose(curve.lines[0].get_ydata(), curve.lines[1].get_ydata(), atol=1e-12)
+    np.testing.assert_allclose(y_of(curve.lines[0]), y_of(curve.lines[1]), atol=1e-12)
 
 
 def test_colors_are_logarithms_of_ratios(traces):
@@ -53,8 +54,8 @@ def test_dots_are_the_scores_of_the_swaps():
         figure = plot_swaps({"run": table}, direction=direction)
         for column, axis in enumerate(figure.axes):
             best, decoded, dots = axis.lines
-            assert best.get_xdata()[0] == 20.0 + column
-            assert decoded.get_xdata()[0] == float(column)
-            assert list(dots.get_xdata()) == [10.0 * row + column]
+            assert x_of(best)[0] == 20.0 + column
+            assert x_of(decoded)[0] == float(column)
+            assert x_of(dots).tolist() == [10.0 * row + column]
     with pytest.raises(InputDataError, match="recall"):
         plot_swaps({"run": table.drop(columns="recall_standardized")})

@@ -12,6 +12,7 @@ from prisma_sbi.evaluation.plot_epsilon import plot_epsilon_curve
 from prisma_sbi.evaluation.plot_rows import spans_decades, spread
 from prisma_sbi.evaluation.plot_scores import SCORE_PANELS, plot_scores
 from prisma_sbi.evaluation.plot_style import REAL_COLOR, save_figures, synthetic_color
+from tests.evaluation.drawn import error_bars, offsets, segments, x_of, y_of
 
 
 def score_rows(models=("B0", "PRISMA"), n_seeds=3, **more):
@@ -35,7 +36,8 @@ def score_rows(models=("B0", "PRISMA"), n_seeds=3, **more):
 
 def means(axis):
     """Centers of the error bars of an axis."""
-    return [tuple(np.ravel(bar.lines[0].get_data())) for bar in axis.containers]
+    lines = [bar.lines[0] for bar in error_bars(axis)]
+    return [(*x_of(line), *y_of(line)) for line in lines]
 
 
 def texts(axis):
@@ -64,9 +66,9 @@ def test_scores_show_means_bars_and_seeds():
     assert [axis.get_title() for axis in figure.axes] == list(SCORE_PANELS.values())
     acf, fid, precision, recall = figure.axes
     assert means(acf) == [(51.0, 0.0), (2.0, 1.0)]
-    bar = acf.containers[0].lines[2][0].get_segments()[0]
+    bar = segments(error_bars(acf)[0].lines[2][0])[0]
     np.testing.assert_allclose(bar[:, 0], [50.0, 52.0])
-    np.testing.assert_allclose(acf.collections[0].get_offsets()[:, 0], [50.0, 51.0, 52.0])
+    np.testing.assert_allclose(offsets(acf.collections[0])[:, 0], [50.0, 51.0, 52.0])
     assert (acf.get_xscale(), fid.get_xscale(), recall.get_xscale()) == ("log", "linear", "linear")
     for axis in (precision, recall):
         assert axis.get_xlim()[0] <= 0.0 < 1.0 <= axis.get_xlim()[1]
@@ -102,9 +104,9 @@ def test_variants_stand_beside_each_other_and_a_missing_one_is_a_dash():
     heights = [row for _, row in means(acf)]
     assert heights == [-0.125, 0.875, 1.125]
     assert texts(acf) == ["–"]
-    colors = [bar.lines[0].get_color() for bar in acf.containers]
+    colors = [bar.lines[0].get_color() for bar in error_bars(acf)]
     assert colors == [synthetic_color(0), synthetic_color(0), synthetic_color(1)]
-    assert acf.lines[0].get_xdata()[0] == 0.7
+    assert x_of(acf.lines[0])[0] == 0.7
     (legend,) = figure.legends
     labels = [text.get_text() for text in legend.get_texts()]
     assert labels == ["with", "without", "real against real"]
@@ -134,14 +136,14 @@ def epsilon_rows():
 def test_epsilon_curve_runs_over_the_budgets_in_order():
     figure = plot_epsilon_curve(epsilon_rows(), panels={"fid": "FID"})
     (axis,) = figure.axes
-    first, second = axis.containers
-    np.testing.assert_allclose(first.lines[0].get_xdata(orig=False), [0.5, 2.0])
-    np.testing.assert_allclose(first.lines[0].get_ydata(orig=False), [2.5, 1.0])
-    np.testing.assert_allclose(second.lines[0].get_ydata(orig=False), [4.5, 1.5])
-    bar = first.lines[2][0].get_segments()[0]
+    first, second = error_bars(axis)
+    np.testing.assert_allclose(x_of(first.lines[0]), [0.5, 2.0])
+    np.testing.assert_allclose(y_of(first.lines[0]), [2.5, 1.0])
+    np.testing.assert_allclose(y_of(second.lines[0]), [4.5, 1.5])
+    bar = segments(first.lines[2][0])[0]
     np.testing.assert_allclose(bar[:, 1], 2.5 + np.sqrt(0.5) * np.array([-1, 1]))
     limit = [line for line in axis.lines if line.get_linestyle() == "--"]
-    assert [line.get_ydata()[0] for line in limit] == [0.4]
+    assert [y_of(line)[0] for line in limit] == [0.4]
     assert limit[0].get_color() == REAL_COLOR
     assert axis.get_xscale() == "log"
     (legend,) = figure.legends
@@ -161,7 +163,7 @@ def test_epsilon_curve_at_infinity_has_the_color_of_its_table():
 def test_epsilon_curve_refuses_rows_without_a_budget():
     rows = epsilon_rows()
     with pytest.raises(InputDataError, match="finite epsilon"):
-        plot_epsilon_curve(rows[rows["epsilon"] == np.inf], panels={"fid": "FID"})
+        plot_epsilon_curve(rows.loc[rows["epsilon"] == np.inf], panels={"fid": "FID"})
     with pytest.raises(InputDataError, match="acf_x_floor"):
         plot_epsilon_curve(rows)
 
@@ -200,7 +202,7 @@ def test_budget_is_a_waterfall_whose_steps_add_up():
 
 def test_budget_goes_on_from_the_last_known_stage():
     rows = budget_rows([0.5, 1.5, 2.0, 1.75])
-    rows = rows[rows["stage"] != "bins"]
+    rows = rows.loc[rows["stage"] != "bins"]
     other = budget_rows([0.5, 1.0, 1.2, 1.3], metric="acf")
     figure = plot_loss_budget(pd.concat([other, rows]), titles={"fid": "FID", "acf": "ACF"})
     assert [axis.get_title() for axis in figure.axes] == ["FID", "ACF"]
@@ -212,7 +214,7 @@ def test_budget_goes_on_from_the_last_known_stage():
 
 def test_budget_has_bars_of_the_spread_over_runs():
     figure = plot_loss_budget(budget_rows([0.5, 1.5, 2.0, 1.75], n_runs=2))
-    segment = figure.axes[0].containers[1].lines[2][0].get_segments()[0]
+    segment = segments(error_bars(figure.axes[0])[0].lines[2][0])[0]
     np.testing.assert_allclose(segment[:, 0], 0.55 + np.sqrt(0.005) * np.array([-1, 1]))
 
 

@@ -71,8 +71,8 @@ def test_figure_has_a_panel_per_population_over_the_real_one(groups):
     for number, axis in enumerate(figure.axes):
         *filled, lines = axis.collections
         assert len(filled) == len(CONTOUR_SHARES)
-        assert tuple(filled[0].get_facecolor()[0][:3]) == to_rgb(REAL_COLOR)
-        assert tuple(lines.get_edgecolor()[0][:3]) == to_rgb(synthetic_color(number))
+        assert tuple(np.asarray(filled[0].get_facecolor())[0, :3]) == to_rgb(REAL_COLOR)
+        assert tuple(np.asarray(lines.get_edgecolor())[0, :3]) == to_rgb(synthetic_color(number))
     assert "30 random traces" in figure.get_suptitle()
     corners = [axis.get_xlim() + axis.get_ylim() for axis in figure.axes]
     assert corners[0] == corners[1], "one map for all"

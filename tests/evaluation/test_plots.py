@@ -22,6 +22,7 @@ from prisma_sbi.evaluation import (
 )
 from prisma_sbi.region.roads import RoadNetwork
 from tests.evaluation.conftest import make_dataset, make_traces
+from tests.evaluation.drawn import segments, sum_of_values, x_of, y_of
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
@@ -92,7 +93,7 @@ def test_plot_mean_acf_draws_mean_curves_with_bands(pair):
     for axis, traces in zip(figure.axes, (synthetic, real), strict=True):
         for line, side in zip(axis.lines[:2], (real, traces), strict=True):
             expected = autocorrelation(side["power_w"].to_numpy().astype(float)).mean(axis=0)
-            np.testing.assert_allclose(line.get_ydata(), expected)
+            np.testing.assert_allclose(y_of(line), expected)
             np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 33))
         assert len(axis.collections) == 2
         assert axis.get_xlabel() == "lag (samples)"
@@ -115,7 +116,7 @@ def test_plot_power_spectrum_has_the_level_of_white_noise():
     noise = 3000.0 * np.random.default_rng(0).normal(size=(400, 256))
     figure = plot_power_spectrum(noise, {"same": noise})
     (axis,) = figure.axes
-    frequency_hz, density = axis.lines[0].get_data()
+    frequency_hz, density = x_of(axis.lines[0]), y_of(axis.lines[0])
     assert axis.get_xscale() == axis.get_yscale() == "log"
     assert axis.get_xlim() == (1 / 256, 0.5)
     # Groups of many frequencies: median and mean of their averages agree.
@@ -123,14 +124,18 @@ def test_plot_power_spectrum_has_the_level_of_white_noise():
 
 
 def test_plot_power_levels_shares_add_up(pair):
+    from matplotlib.patches import StepPatch
+
     real, synthetic = pair
     figure = plot_power_levels(real, {"none": synthetic})
     linear, logarithmic = figure.axes
     assert logarithmic.get_yscale() == "log"
     assert linear.get_xlabel() == "power (kW)"
-    share = linear.patches[0].get_data()
-    assert 99.0 < share.values.sum() <= 100.0 + 1e-9
-    np.testing.assert_allclose(np.diff(share.edges), 1.0)
+    steps = linear.patches[0]
+    assert isinstance(steps, StepPatch)
+    values, edges, _ = steps.get_data()
+    assert 99.0 < values.sum() <= 100.0 + 1e-9
+    np.testing.assert_allclose(np.diff(edges), 1.0)
 
 
 def test_plot_places_counts_every_trip_on_an_equal_scale(pair, roads):
@@ -140,12 +145,11 @@ def test_plot_places_counts_every_trip_on_an_equal_scale(pair, roads):
     assert titles[0] == "real: start of 80 trips"
     assert titles[3] == "none: end of 60 trips"
     for axis in maps:
-        mesh = axis.collections[1]
-        assert float(mesh.get_array().sum()) == pytest.approx(100.0)
+        assert sum_of_values(axis.collections[1]) == pytest.approx(100.0)
         assert axis.get_aspect() == pytest.approx(1 / np.cos(np.deg2rad(42.275)), rel=1e-6)
         assert axis.get_xlim()[0] < -83.8 < -83.7 < axis.get_xlim()[1]
-        assert len(axis.collections[0].get_segments()) == 2
-    assert len(maps[0].collections[0].get_segments()[0]) == 3
+        assert len(segments(axis.collections[0])) == 2
+    assert len(segments(maps[0].collections[0])[0]) == 3
     limits = {axis.collections[1].get_clim() for axis in maps}
     assert len(limits) == 1
     assert "share of trips" in figure.axes[4].get_ylabel()
@@ -226,7 +230,7 @@ def test_figures_without_real_traces_show_the_synthetic_ones_alone(pair, roads):
         assert len(figure.axes[0].lines) <= len(both.axes[0].lines)
         assert "mean difference" not in figure.axes[0].get_title()
         assert len(drawn_values(figure)) < len(drawn_values(both))
-    curve = plot_mean_acf(None, {"none": synthetic}).axes[0].lines[0].get_ydata()
+    curve = y_of(plot_mean_acf(None, {"none": synthetic}).axes[0].lines[0])
     expected = autocorrelation(synthetic["power_w"].to_numpy().astype(float)).mean(axis=0)
     np.testing.assert_allclose(curve, expected)
 
@@ -248,7 +252,7 @@ def test_places_without_real_ones_are_two_maps(pair, roads):
     assert titles == ["none: start of 60 trips", "none: end of 60 trips"]
     assert len(figure.axes) == 3
     for axis in figure.axes[:2]:
-        assert float(axis.collections[1].get_array().sum()) == pytest.approx(100.0)
+        assert sum_of_values(axis.collections[1]) == pytest.approx(100.0)
 
 
 def test_labels_are_shown_as_they_are(pair, tmp_path):
