@@ -14,6 +14,8 @@ from prisma_sbi._optional import optional_import
 THRESHOLD = 0.05
 """Sensitivity from which on a part of the model counts: the one of the authors."""
 _COMPONENTS = ("prior", "likelihood")
+_TIE_NATS = 1e-6
+"""Draws of a posterior of few points repeat; the fit of the tail needs them apart, if hardly."""
 
 
 class PriorRole(StrEnum):
@@ -94,6 +96,7 @@ def _sensitivity(draws: Mapping[str, np.ndarray], log_part: np.ndarray) -> list[
     moving = {name: values[None] for name, values in draws.items() if np.ptp(values) > 0.0}
     if moving and np.ptp(log_part) > 0.0:
         arviz: Any = optional_import("arviz", extra="bayes")
+        log_part = log_part + np.linspace(0.0, _TIE_NATS, log_part.size)
         tree = xr.DataTree.from_dict(
             {
                 "posterior": xr.Dataset({k: (("chain", "draw"), v) for k, v in moving.items()}),

@@ -189,6 +189,24 @@ def test_a_flat_prior_has_nothing_to_scale():
     assert np.all(found["role"] == PriorRole.OK)
 
 
+def test_a_posterior_of_two_points_is_scaled_by_hand():
+    """Most draws are the same, so that the tail of the weights has no shape."""
+    share, gap, n = 0.3, 2.0, 400
+    draw = (np.arange(n) >= share * n).astype(float)
+    found = power_scaling({"theta": draw[None]}, np.zeros((1, n)), gap * draw[None])
+    rates = []
+    for power in (0.99, 1.01):
+        other = share / (share + (1.0 - share) * np.exp((power - 1.0) * gap))
+        ways = []
+        # Between the two points either law has one step: below it, and above it.
+        for p, q in ((share, other), (1.0 - share, 1.0 - other)):
+            middle = 0.5 * (p + q)
+            ways.append(np.sqrt((p * np.log2(p / middle) + q * np.log2(q / middle)) / (p + q)))
+        rates.append(max(ways) / abs(np.log2(power)))
+    seen = found["sensitivity"].sel(component="likelihood").item()
+    assert seen == pytest.approx(np.mean(rates), rel=0.02)
+
+
 def test_refits_change_one_constant_at_a_time():
     rows = factors(0.1)
     assert rows.shape == (13, 6)
