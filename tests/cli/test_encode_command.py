@@ -37,8 +37,8 @@ def test_diagnose_prints_flags_and_writes_figures(fit_path, city_folder, tmp_pat
     assert table["status"].tolist()[2] == "bad_trace"
     fit = load_fit(fit_path)
     draws = fit["posterior"].dataset["detour"].values[..., 0]
-    assert table["detour_mean"][0] == pytest.approx(draws.mean(), rel=1e-5)
-    assert table["detour_sd"][0] == pytest.approx(draws.std(), rel=1e-4)
+    assert table.loc[0, "detour_mean"] == pytest.approx(draws.mean(), rel=1e-5)
+    assert table.loc[0, "detour_sd"] == pytest.approx(draws.std(), rel=1e-4)
     assert "private" in done.stderr
     line = refusal("diagnose", fit_path, "-o", out)
     assert "--force" in line

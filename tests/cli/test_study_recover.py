@@ -51,7 +51,8 @@ def test_tables_folder_and_page(tmp_path, oracle):
     table = pd.read_csv(out / "recovery.csv")
     assert len(table) == 12
     kept = load_recovery(out)
-    assert kept["summary"]["rmse"].values.ravel()[:2] == pytest.approx(table["rmse"][:2])
+    rmse = kept["summary"].dataset["rmse"].values.ravel()
+    assert rmse[:2] == pytest.approx(table["rmse"][:2])
     page = (out / "report.html").read_text()
     assert "--likelihood summary,trace --noise law --seed 0" in page
     assert str(tmp_path) not in page

@@ -87,6 +87,8 @@ def test_explained_noise_is_that_of_the_release(city, city_folder, fleet, tmp_pa
         prisma_json("synthesize", fit, "-o", tmp_path / mechanism, *options)
         release = load_release(tmp_path / mechanism, city)
         assert release.measured[0].stddev == pytest.approx(planned["stddev_first"], rel=1e-6)
+        assert release.guarantee is not None
+        assert release.ledger is not None
         assert release.guarantee.n_rows_stddev == pytest.approx(planned["count_stddev"], rel=1e-6)
         assert release.ledger.hides == planned["hides"]
 
