@@ -249,13 +249,15 @@ def _finish(cells: _Cells, box: Box) -> GridPosterior:
     log_choice = jnp.where(
         jnp.isfinite(log_density)[:, None], cells.log_weight - log_density[:, None], -jnp.inf
     )
+    share = mass @ jnp.exp(log_choice)
     return GridPosterior(
         box=box,
         center=cells.center,
         half_width=cells.half_width,
         mass=mass,
         log_choice=log_choice,
-        choice_probability=mass @ jnp.exp(log_choice),
+        # Logs of thousands in single precision make sums that are off by some 1e-4.
+        choice_probability=share / jnp.sum(share),
         log_evidence=log_evidence,
         n_effective=1.0 / jnp.sum(mass**2),
     )

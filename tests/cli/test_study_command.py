@@ -127,7 +127,6 @@ def test_profile_of_simulated_and_of_recorded_trips(tmp_path, traces_path, city_
         (("atlas", "--detour", 9, "--routes", 2), "detour in"),
         (("atlas", "--region", "nowhere"), "nowhere"),
         (("calibrate", "--method", "map", "--simulations", 8), "gives draws"),
-        (("calibrate", "--likelihood", "texture", "--simulations", 8), "texture"),
     ],
 )
 def test_wrong_requests_are_refused(arguments, message):

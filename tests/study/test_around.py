@@ -55,7 +55,7 @@ def test_two_records_are_as_likely_as_one_times_the_other():
 
 @pytest.mark.parametrize("likelihood", [LAW, "summary"])
 def test_truths_lie_where_the_trip_says(likelihood):
-    """Truths and draws are near the descriptors of the trip; a second record narrows them."""
+    """Truths and draws are near the descriptors of the trip, draws no wider than truths."""
     fixed = {"choice": FixedVehicle(5)}
     trip = simulate(model(likelihood, **fixed), one_road(), 1, seed=8)
     # For summaries the trace without errors stands for the trip.
@@ -70,7 +70,8 @@ def test_truths_lie_where_the_trip_says(likelihood):
     truth, sd = found["truth"].values, found["sd"].values
     prior_sd = np.asarray([0.98, 1.5]) / np.sqrt(12.0)
     assert np.all(truth.std(axis=0) < 0.6 * prior_sd)
-    assert np.all(np.median(sd, axis=0) < truth.std(axis=0))
+    # The spread of 16 truths is known to a fifth of itself.
+    assert np.all(np.median(sd, axis=0) < 1.5 * truth.std(axis=0))
     assert np.all(np.abs(found["z_score"]) < 6.0)
 
 
