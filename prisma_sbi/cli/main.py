@@ -13,11 +13,11 @@ from prisma_sbi.cli import (
     reproduce_command,
     run_commands,
     stage_commands,
-    study,
     synthesize_command,
     telemetry_commands,
 )
 from prisma_sbi.cli.errors import GuardedGroup
+from prisma_sbi.cli.study import commands as study_commands
 
 WHOLE, INPUTS = "Everything at once", "Inputs, before the stages"
 STAGES = "One stage at a time, in this order"
@@ -60,7 +60,7 @@ app.command(
 app.command(
     rich_help_panel=CHECKS, epilog="Example: prisma audit --epsilon 0.5 --runs 100 -o audit.json"
 )(audit_command.audit)
-app.add_typer(study.app, name="study", rich_help_panel=CHECKS)
+app.add_typer(study_commands.app, name="study", rich_help_panel=CHECKS)
 
 
 def _show_version(*, asked: bool) -> None:

@@ -53,6 +53,7 @@ def test_two_records_are_as_likely_as_one_times_the_other():
     np.testing.assert_allclose(together, sum(value(law, row) for row in single), rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likelihood", [LAW, "summary"])
 def test_truths_lie_where_the_trip_says(likelihood):
     """Truths and draws are near the descriptors of the trip, draws no wider than truths."""
