@@ -308,7 +308,7 @@ def _gridded(
     box: Box,
     settings: QuadratureFit | HmcFit,
 ) -> tuple[Frame | None, GridPosterior]:
-    """The posterior on a grid over the box, or over a frame and which that is."""
+    """The posterior on a grid over the box, or over its own axes and then the frame of these."""
     if settings.align is None:
         return None, integrate(posterior, box, start, settings.grid)
     frame = align(jax.random.fold_in(key, 1), posterior, box, start, settings.align)

@@ -11,7 +11,6 @@ from prisma_sbi import _validate
 from prisma_sbi._errors import InputDataError
 from prisma_sbi.encoding.tree import describe_model
 from prisma_sbi.inference.alignment import AlignSettings
-from prisma_sbi.inference.population import PopulationSettings
 from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.models.trip_model import TripModel
 from prisma_sbi.region.profiles import RoadProfiles
@@ -28,9 +27,6 @@ from prisma_sbi.study.simulations import (
     simulate_at,
 )
 
-_FINE = AlignSettings(
-    population=PopulationSettings(n_rounds=6, n_points=256, heat=64.0, coldest=8.0)
-)
 _FINE_GRID = GridSettings(n_levels=10, n_split=32)
 """For the one posterior that truths are drawn from."""
 
@@ -106,7 +102,9 @@ def posterior_calibrate(
         vehicle=np.zeros(1, int),
         data=seen,
     )
-    fine = GridSampler(grid=_FINE_GRID, align=_FINE, n_draws=n_simulations, seed=seed, chunk_size=1)
+    fine = GridSampler(
+        grid=_FINE_GRID, align=AlignSettings(), n_draws=n_simulations, seed=seed, chunk_size=1
+    )
     truths = fine(region, alone, None)
     key = jax.random.fold_in(jax.random.key(seed), 1)
     again = simulate_at(model, profiles, truths.point[0], truths.vehicle[0], key)

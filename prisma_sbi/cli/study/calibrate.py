@@ -70,9 +70,7 @@ def calibrate_command(
     folder = StudyFolder.fresh(output, "calibration.zarr", force=force)
     if trip is not None and around is None:
         raise ValueError("Expected --around with --trip; got none. Name the file of the trip.")
-    if around is not None and region is None:
-        raise ValueError("Expected --region with recorded traces; got none. Name their region.")
-    public = study_region(region)
+    public = study_region(region, around)
     model = TripModel.of(public, likelihood=str(likelihood))
     with progress_bar() as bars:
         options: dict[str, Any] = {

@@ -15,9 +15,8 @@ from prisma_sbi.cli.study.output import (
     StudyFolder,
     StudyTrips,
     plain_numbers,
-    recorded_trips,
-    simulated_trips,
     study_region,
+    study_trips,
 )
 from prisma_sbi.encoding.status import FitStatus
 from prisma_sbi.encoding.storage import load_fit
@@ -71,14 +70,8 @@ def misfit_command(
     folder = StudyFolder.fresh(output, "misfit.zarr", force=force)
     if traces is None and fit is not None:
         raise ValueError("Expected traces with --fit; got none. Name the traces that were fitted.")
-    if traces is not None and region is None:
-        raise ValueError("Expected --region with recorded traces; got none. Name their region.")
-    public = study_region(region)
-    given = (
-        simulated_trips(public, trips, seed)
-        if traces is None
-        else recorded_trips(public, traces, trips)
-    )
+    public = study_region(region, traces)
+    given = study_trips(public, traces, trips, seed)
     with progress_bar() as bars:
         if fit is None:
             found_draws = named_sampler(method, seed=seed)(

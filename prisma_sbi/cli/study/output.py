@@ -85,9 +85,18 @@ class StudyTrips:
     truth: np.ndarray | None
 
 
-def study_region(path: Path | None) -> Region:
-    """The region of a folder, or the demo city."""
+def study_region(path: Path | None, traces: Path | None = None) -> Region:
+    """The region of a folder, or the demo city, which recorded traces are not from."""
+    if traces is not None and path is None:
+        raise ValueError("Expected --region with recorded traces; got none. Name their region.")
     return demo_region() if path is None else load_region(path)
+
+
+def study_trips(region: Region, traces: Path | None, n_trips: int, seed: int) -> StudyTrips:
+    """Recorded trips, or simulated ones where no traces are given."""
+    if traces is None:
+        return simulated_trips(region, n_trips, seed)
+    return recorded_trips(region, traces, n_trips)
 
 
 def simulated_trips(region: Region, n_trips: int, seed: int) -> StudyTrips:
@@ -114,7 +123,7 @@ def recorded_trips(
         if not chosen.size:
             raise InputDataError(
                 f"Expected a trip of {path}, such as {str(traces['trip'].values[0])!r}; got "
-                f"{name!r}. Look at the names by prisma traces info."
+                f"{name!r}. Names are week/vehicle/trip in recordings of VED."
             )
         traces = traces.isel(trip=chosen)
     # Some are left out, so a few more are looked at than wanted.

@@ -19,9 +19,8 @@ from prisma_sbi.cli.study.output import (
     StudyFolder,
     interval_row,
     plain_numbers,
-    recorded_trips,
-    simulated_trips,
     study_region,
+    study_trips,
 )
 from prisma_sbi.evaluation.plot_study import (
     plot_profiles,
@@ -56,14 +55,8 @@ def profile(
     traces, everything is private.
     """
     folder = StudyFolder.fresh(output, "profile.zarr", force=force)
-    if traces is not None and region is None:
-        raise ValueError("Expected --region with recorded traces; got none. Name their region.")
-    public = study_region(region)
-    given = (
-        simulated_trips(public, trips, seed)
-        if traces is None
-        else recorded_trips(public, traces, trips)
-    )
+    public = study_region(region, traces)
+    given = study_trips(public, traces, trips, seed)
     with progress_bar() as bars:
         found = profile_likelihood(
             public,

@@ -13,9 +13,8 @@ from prisma_sbi.cli.study.options import PRIVATE, PUBLIC, Folder, Seed, StudyReg
 from prisma_sbi.cli.study.output import (
     StudyFolder,
     plain_numbers,
-    recorded_trips,
-    simulated_trips,
     study_region,
+    study_trips,
 )
 from prisma_sbi.evaluation.plot_sensitivity import plot_prior_roles, plot_tornado
 from prisma_sbi.models import TripModel, beta_prior, uniform_prior
@@ -64,14 +63,8 @@ def sensitivity(
     constant by trips that are held out.
     """
     folder = StudyFolder.fresh(output, "sensitivity.zarr", force=force)
-    if traces is not None and region is None:
-        raise ValueError("Expected --region with recorded traces; got none. Name their region.")
-    public = study_region(region)
-    given = (
-        simulated_trips(public, trips, seed)
-        if traces is None
-        else recorded_trips(public, traces, trips)
-    )
+    public = study_region(region, traces)
+    given = study_trips(public, traces, trips, seed)
     model = TripModel.of(public, likelihood="trace", prior=_PRIORS[prior](public.constants))
     with progress_bar() as bars:
         found = constant_sensitivity(
