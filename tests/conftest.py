@@ -2,11 +2,14 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+MANY_MAPS = 20_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,6 +29,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "realdata" in item.keywords:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_memory_maps() -> Iterator[None]:
+    """Forget compiled programs before they use up the memory maps of a process.
+
+    Each compiled program holds some, Linux allows 65,530 of them to a process by default, and XLA
+    dies without a word when it asks for one more.
+    """
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.is_file() and len(maps.read_bytes().splitlines()) > MANY_MAPS:
+        import jax
+
+        jax.clear_caches()
 
 
 def reference_folder() -> Path | None:
