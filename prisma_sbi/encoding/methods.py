@@ -180,5 +180,5 @@ NARROW_SEARCH = SearchSettings(
     grid_shape=(24, 24), n_seeds=12, n_climbers=8, n_finalists=3, n_generations=(4, 4)
 )
 """For likelihoods of whole traces, whose maxima are narrow."""
-ALIGNED_GRID = GridSettings(n_levels=10, n_split=16)
+ALIGNED_GRID = GridSettings(grid_shape=(24, 24), n_levels=10, n_split=32)
 """For their posteriors, along axes that are found first."""

@@ -7,7 +7,7 @@ from prisma_sbi.inference.hmc import HmcDraws, HmcSettings, lockstep_hmc
 from prisma_sbi.inference.population import Population, PopulationSettings, populate, survey
 from prisma_sbi.inference.quadrature import GridPosterior, GridSettings, integrate
 from prisma_sbi.inference.search import Minimum, SearchSettings, coarse_grid, search
-from prisma_sbi.inference.target import Objective, Target
+from prisma_sbi.inference.target import Objective, PartialTarget, Target
 from prisma_sbi.inference.transport import GridTransport
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "HmcSettings",
     "Minimum",
     "Objective",
+    "PartialTarget",
     "Population",
     "PopulationSettings",
     "SearchSettings",

@@ -10,7 +10,6 @@ from jaxtyping import Array, Float
 from prisma_sbi import _validate
 from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.population import PopulationSettings, survey
-from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.inference.target import Target
 
 _WARMER = (1.0, 2.0, 4.0, 8.0)
@@ -24,16 +23,13 @@ class AlignSettings:
 
     Attributes
     ----------
-    grid
-        The coarse grid that comes first.
     population
-        Points weighed around what that has found.
+        Points by which they are found.
     reach
         How far the axes reach to either side, in standard deviations.
     """
 
-    grid: GridSettings = GridSettings(n_levels=3, heat=64.0)
-    population: PopulationSettings = PopulationSettings(n_points=256, heat=64.0, coldest=8.0)
+    population: PopulationSettings = PopulationSettings(heat=4.0)
     reach: float = 6.0
 
     def __post_init__(self) -> None:
@@ -116,14 +112,14 @@ def align(
     Notes
     -----
     Mean and covariance of weighed points need not be exact: a grid over the domain puts right
-    what they miss. They are those of flattened weights (``population.coldest``), and if few
-    points carry all the weight, of weights flattened further until enough of them count. So the
+    what they miss. They are those of flattened weights (``population.heat``), and if few points carry
+    all the weight, of weights flattened further until enough of them count. So the
     frame is wide enough for heaps that only the grid can tell from the highest one; one too
     narrow would cut the posterior off.
     """
-    found = survey(key, target, box, start, settings.grid, settings.population)
+    found = survey(key, target, box, start, settings.population)
     log_share = jnp.log(found.share)
-    warmer = jnp.asarray(_WARMER, log_share.dtype)
+    warmer = settings.population.heat * jnp.asarray(_WARMER, log_share.dtype)
     shares = jax.nn.softmax(log_share / warmer[:, None], axis=-1)
     enough = 1.0 / jnp.sum(shares**2, axis=-1) >= _LEAST_POINTS
     share = shares[jnp.where(jnp.any(enough), jnp.argmax(enough), len(_WARMER) - 1)]

@@ -41,6 +41,12 @@ class Box(eqx.Module):
         """
         return self.lower + (self.upper - self.lower) * unit**2 * (3.0 - 2.0 * unit)
 
+    def fold(self, point: Float[Array, "*n 2"]) -> Float[Array, "*n 2"]:
+        """Inverse of :meth:`unfold`; points outside go to the nearest edge."""
+        share = jnp.clip((point - self.lower) / (self.upper - self.lower), 0.0, 1.0)
+        # A cubic with three real roots.
+        return 0.5 - jnp.sin(jnp.arcsin(1.0 - 2.0 * share) / 3.0)
+
     def log_unfold_jacobian(self, unit: Float[Array, "*n 2"]) -> Float[Array, "*n"]:
         """Log of the area of the box per area of the unit square."""
         slope = 6.0 * unit * (1.0 - unit) * (self.upper - self.lower)

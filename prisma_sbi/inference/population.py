@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import equinox as eqx
 import jax
@@ -12,10 +13,8 @@ from jaxtyping import Array, Float, Int
 
 from prisma_sbi import _validate
 from prisma_sbi.inference.box import Box
-from prisma_sbi.inference.quadrature import GridSettings, integrate
-from prisma_sbi.inference.target import Target
+from prisma_sbi.inference.target import Target, partial_log_weights
 
-_FLATTENED, _N_FIRST, _N_AT_START = 8.0, 128, 8
 _TAIL = 4.0
 """Degrees of freedom of the kernels: heavier tails than any posterior in the plane."""
 
@@ -26,37 +25,38 @@ class PopulationSettings:
 
     Attributes
     ----------
-    n_rounds, n_points
-        Rounds, and points weighed in each.
+    first_shape
+        Points to begin with, in the two directions of the box.
+    shares
+        Of the data, by which kernels are placed: one a round, the last of them 1.
+    n_points
+        Points weighed in each round.
     n_kernels
         Kernels that a round proposes from.
     width
         Of the kernels, as a share of the spread of all points.
     heat
-        Log weights are divided by this at first, and by less from round to round, when
-        kernels are placed, so that no round clings to the few points that happened to hit a
-        narrow ridge.
-    coldest
-        No round divides by less than this. Above 1 the points stay spread over places that are
-        not the best, for others to look at them more closely.
+        Log weights are divided by this when kernels are placed. Above 1 the points spread over
+        places that are not the best, for others to look at them more closely.
     """
 
-    n_rounds: int = 6
-    n_points: int = 128
+    first_shape: tuple[int, int] = (16, 16)
+    shares: tuple[float, ...] = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 1.0)
+    n_points: int = 512
     n_kernels: int = 64
     width: float = 0.5
-    heat: float = 16.0
-    coldest: float = 1.0
+    heat: float = 2.0
 
     def __post_init__(self) -> None:
-        _validate.at_least(
-            1, n_rounds=self.n_rounds, n_points=self.n_points, n_kernels=self.n_kernels
-        )
+        _validate.at_least(1, n_points=self.n_points, n_kernels=self.n_kernels)
         _validate.positive(width=self.width)
-        if not self.heat >= self.coldest >= 1.0:
-            raise ValueError(
-                f"Expected heat >= coldest >= 1; got {self.heat!r} and {self.coldest!r}."
-            )
+        if min(self.first_shape) < 2:
+            raise ValueError(f"Expected 2 x 2 points or more; got {self.first_shape!r}.")
+        ordered = all(0.0 < a <= b for a, b in pairwise(self.shares))
+        if not (self.shares and self.shares[0] > 0.0 and ordered and self.shares[-1] == 1.0):
+            raise ValueError(f"Expected rising shares above 0 up to 1; got {self.shares!r}.")
+        if not self.heat >= 1.0:
+            raise ValueError(f"Expected heat >= 1; got {self.heat!r}.")
 
 
 class Population(eqx.Module):
@@ -100,9 +100,10 @@ class Population(eqx.Module):
 
 def populate(
     key: jax.Array,
-    log_weights: Callable[[Float[Array, "2"]], Float[Array, " choice"]],
-    first: Float[Array, "start 2"],
-    share: Float[Array, " start"],
+    log_weights: Callable[[Float[Array, "2"]], Float[Array, "share choice"]],
+    start: Float[Array, "2"],
+    first: Float[Array, "first 2"],
+    log_density: Callable[[Float[Array, "2"]], Float[Array, ""]],
     settings: PopulationSettings,
 ) -> Population:
     r"""Weigh points around points that weigh much, round after round.
@@ -112,83 +113,108 @@ def populate(
     key
         Of the proposals.
     log_weights
-        From a position in the plane to the log joint density with every choice.
-    first : (start, 2)
+        From a position in the plane to the log joint densities with every choice, given each of
+        the distinct shares of the data in rising order.
+    start : (2,)
+        Where a kernel may stand in the first round; it is not among the points.
+    first : (first, 2)
         Positions to begin with.
-    share : (start,)
-        Their importance, summing to one.
+    log_density
+        Log of the density that those were drawn from.
     settings
         Amount of work.
 
     Returns
     -------
     Population
+        Of the first points and of those of all rounds, under the whole data.
 
     Notes
     -----
     Population Monte Carlo [1]_. A round proposes from a mixture of Student kernels, centered on
-    points taken by their weights and shaped like the covariance of all of them. At the end
-    every point is weighed against the mean of all mixtures, whichever it came from [2]_, so an
-    unlucky round does no harm; kernels that stand on the point itself are left out, which
-    without that would make heavy points too light.
+    points taken by their weights and shaped like the covariance of all of them. The weights are
+    those of the posterior given the beginning of the data, more of it from round to round [2]_:
+    the longer a trace, the narrower its heaps, and of many narrow ones the right one grows out of
+    what the beginning has left. Every point is weighed against the mean of all mixtures,
+    whichever it came from [3]_, so an unlucky round does no harm; kernels that stand on the point
+    itself are left out, which without that would make heavy points too light.
 
     References
     ----------
     .. [1] Cappé, Guillin, Marin and Robert, Population Monte Carlo, 2004.
        https://doi.org/10.1198/106186004X12803
-    .. [2] Cornuet, Marin, Mira and Robert, Adaptive multiple importance sampling, 2012.
+    .. [2] Chopin, A sequential particle filter method for static models, 2002.
+       https://doi.org/10.1093/biomet/89.3.539
+    .. [3] Cornuet, Marin, Mira and Robert, Adaptive multiple importance sampling, 2012.
        https://doi.org/10.1111/j.1467-9469.2011.00756.x
     """
-    n_rounds, n = settings.n_rounds, settings.n_points
-    n_all, n_choices = n_rounds * n, jax.eval_shape(log_weights, first[0]).shape[0]
-    # Cold after two thirds of the rounds.
-    cooling = np.arange(1, n_rounds + 1) / n_rounds
-    heats = np.maximum(settings.heat ** np.clip(1.0 - 1.5 * cooling, 0.0, None), settings.coldest)
-    heats = jnp.asarray(heats, first.dtype)
+    n_rounds, n, n_first = len(settings.shares), settings.n_points, len(first) + 1
+    n_all = n_first + n_rounds * n
+    share_of_round = jnp.asarray(np.unique(settings.shares, return_inverse=True)[1])
+
+    def weigh(position):
+        weights = jax.vmap(log_weights)(position)
+        weights = jnp.where(jnp.isnan(weights), -jnp.inf, weights)
+        return jax.nn.logsumexp(weights, axis=-1), weights[:, -1]
+
+    def drawn_first(position):
+        return jax.vmap(log_density)(position) + jnp.log(len(first))
+
+    def room(values):
+        """The first values, and room for those of the rounds."""
+        empty = jnp.full((n_all - len(values), *values.shape[1:]), -jnp.inf, values.dtype)
+        return jnp.concatenate([values, empty])
 
     def one_round(carry, now):
-        before, weights, mixtures, places, importance = carry
-        index, heat, round_key = now
+        """Propose from a mixture; count points by all mixtures so far."""
+        position, densities, weights, log_count, mixtures = carry
+        index, share, round_key = now
         center_key, which_key, kernel_key = jax.random.split(round_key, 3)
-        chosen = systematic(center_key, importance, settings.n_kernels)
-        centers, owners = places[chosen], jnp.where(index > 0, chosen, -1)
-        root = settings.width * _root(places, importance)
+        log_ratio = jnp.take(densities, share, axis=1) - log_count
+        # Room that is not filled yet weighs nothing.
+        log_ratio = jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
+        importance = jax.nn.softmax(log_ratio / settings.heat)
+        owner = systematic(center_key, importance, settings.n_kernels)
+        root = settings.width * _root(position, importance)
+        mixture = (position[owner], root, owner)
+        mixtures = jax.tree.map(lambda every, this: every.at[index].set(this), mixtures, mixture)
         which = jax.random.randint(which_key, (n,), 0, settings.n_kernels)
-        proposed = centers[which] + _student(kernel_key, n) @ root.T
-        found = jax.vmap(log_weights)(proposed)
-        position = lax.dynamic_update_slice(before, proposed, (index * n, 0))
-        weights = lax.dynamic_update_slice(
-            weights, jnp.where(jnp.isnan(found), -jnp.inf, found), (index * n, 0)
-        )
-        mixtures = jax.tree.map(
-            lambda all_rounds, this: all_rounds.at[index].set(this),
-            mixtures,
-            (centers, root, owners),
-        )
-        log_ratio = jax.nn.logsumexp(weights, axis=-1) - _log_mixtures(position, mixtures, index)
-        importance = jax.nn.softmax(log_ratio / heat)
-        return (position, weights, mixtures, position, importance), log_ratio
+        proposed = mixture[0][which] + _student(kernel_key, n) @ root.T
+        row = n_first + index * n
+        found, weighed = weigh(proposed)
+        position = lax.dynamic_update_slice(position, proposed, (row, 0))
+        densities = lax.dynamic_update_slice(densities, found, (row, 0))
+        weights = lax.dynamic_update_slice(weights, weighed, (row, 0))
+        # New points by the mixtures before this one, and all points by this one.
+        rows = row + jnp.arange(n)
+        before = jax.vmap(lambda *each: _log_mixture(proposed, rows, *each))(*mixtures)
+        before = jnp.where(jnp.arange(n_rounds)[:, None] < index, before, -jnp.inf)
+        before = jnp.logaddexp(drawn_first(proposed), jax.nn.logsumexp(before, 0) + jnp.log(n))
+        log_count = lax.dynamic_update_slice(log_count, before, (row,))
+        by_this = _log_mixture(position, jnp.arange(n_all), *mixture) + jnp.log(n)
+        return (position, densities, weights, jnp.logaddexp(log_count, by_this), mixtures), None
 
-    # The first places stand where points will be; room that no round has filled weighs nothing.
-    pick = systematic(key, share, n_all)
-    room = jnp.zeros((n_all, 2), first.dtype)
-    nothing = jnp.full((n_all, n_choices), -jnp.inf, first.dtype)
+    begin = jnp.concatenate([start[None], first])
+    densities, weights = weigh(begin)
     mixtures = (
         jnp.zeros((n_rounds, settings.n_kernels, 2), first.dtype),
         jnp.broadcast_to(jnp.eye(2, dtype=first.dtype), (n_rounds, 2, 2)),
         jnp.full((n_rounds, settings.n_kernels), -1),
     )
-    even = jnp.full(n_all, 1.0 / n_all, first.dtype)
-    (position, weights, *_, importance), log_ratios = lax.scan(
+    position = jnp.zeros((n_all, 2), first.dtype).at[:n_first].set(begin)
+    carry = (position, room(densities), room(weights), room(drawn_first(begin)), mixtures)
+    (position, densities, weights, log_count, _), _ = lax.scan(
         one_round,
-        (room, nothing, mixtures, first[pick], even),
-        (jnp.arange(n_rounds), heats, jax.random.split(key, n_rounds)),
+        carry,
+        (jnp.arange(n_rounds), share_of_round, jax.random.split(key, n_rounds)),
     )
+    log_ratio = (densities[:, -1] - log_count)[1:]
+    importance = jax.nn.softmax(log_ratio)
     return Population(
-        position=position,
-        log_weight=weights,
+        position=position[1:],
+        log_weight=weights[1:],
         share=importance,
-        log_evidence=jax.nn.logsumexp(log_ratios[-1]) - jnp.log(n_all),
+        log_evidence=jax.nn.logsumexp(log_ratio),
         n_effective=1.0 / jnp.sum(importance**2),
     )
 
@@ -198,46 +224,46 @@ def survey(
     target: Target,
     box: Box,
     start: Float[Array, "2"],
-    grid_settings: GridSettings,
     settings: PopulationSettings,
 ) -> Population:
-    """Find a posterior over a box by the adaptive grid, then weigh points around it.
+    """Weigh points all over a box, then ever closer around those that weigh most.
 
     Parameters
     ----------
     key
         Of the proposals.
     target
-        Posterior of one trip.
+        Posterior of one trip. If it is no
+        :class:`~prisma_sbi.inference.target.PartialTarget`, rounds go by powers of the density.
     box
         Domain of the point.
     start : (2,)
         A point of high density, if one is known; any point otherwise.
-    grid_settings
-        The grid.
     settings
-        The points.
+        Amount of work.
 
     Returns
     -------
     Population
         Positions are in the plane behind the box.
     """
-    cell_key, place_key, walk_key = jax.random.split(key, 3)
-    grid = integrate(target, box, start, grid_settings)
-    # Flattened, so that cells count whose value at the center is low by chance.
-    log_area = jnp.sum(jnp.log(2.0 * grid.half_width), axis=-1)
-    log_flat = (jnp.log(grid.mass) - log_area) / _FLATTENED + log_area
-    cell = systematic(cell_key, jax.nn.softmax(log_flat), _N_FIRST)
-    inner = jax.random.uniform(place_key, (_N_FIRST, 2), log_flat.dtype, -1.0, 1.0)
-    point = box.unfold(grid.center[cell] + inner * grid.half_width[cell])
-    first = box.outside(point.at[:_N_AT_START].set(start))
+    place_key, walk_key = jax.random.split(key)
+    shares = tuple(sorted(set(settings.shares)))
+    shape = jnp.asarray(settings.first_shape)
+    corners = jnp.stack(jnp.meshgrid(*map(jnp.arange, settings.first_shape)), axis=-1)
+    corners = corners.reshape(-1, 2).astype(start.dtype)
+    unit = (corners + jax.random.uniform(place_key, corners.shape, start.dtype)) / shape
 
     def log_weights(position):
-        return target.log_weights(box.inside(position)) + box.log_jacobian(position)
+        point = box.inside(position)
+        return partial_log_weights(target, point, shares) + box.log_jacobian(position)
 
-    even = jnp.full(_N_FIRST, 1.0 / _N_FIRST, first.dtype)
-    return populate(walk_key, log_weights, first, even, settings)
+    def log_density(position):
+        unit = box.fold(box.inside(position))
+        return box.log_jacobian(position) - box.log_unfold_jacobian(unit)
+
+    first = jax.vmap(box.outside)(box.unfold(unit))
+    return populate(walk_key, log_weights, box.outside(start), first, log_density, settings)
 
 
 def systematic(key: jax.Array, share: Float[Array, " n"], size: int) -> Int[Array, " size"]:
@@ -262,30 +288,23 @@ def _student(key: jax.Array, n: int) -> Float[Array, "n 2"]:
     return jax.random.normal(normal_key, (n, 2)) / jnp.sqrt(scale)
 
 
-def _log_mixtures(
+def _log_mixture(
     position: Float[Array, "n 2"],
-    mixtures: tuple[
-        Float[Array, "round kernel 2"], Float[Array, "round 2 2"], Int[Array, "round kernel"]
-    ],
-    last: Int[Array, ""],
+    row: Int[Array, " n"],
+    center: Float[Array, "kernel 2"],
+    root: Float[Array, "2 2"],
+    owner: Int[Array, " kernel"],
 ) -> Float[Array, " n"]:
-    """Log density of the mean of the mixtures so far; each proposed as many points.
+    """Log density of a mixture at points, which are named by their rows.
 
     Kernels that are centered on a point itself are left out for it: they say that the density
     is high there because a point is there.
     """
-    places = jnp.arange(len(position))[:, None]
-
-    def one(centers, root, owners):
-        offset = position[:, None] - centers
-        first = offset[..., 0] / root[0, 0]
-        second = (offset[..., 1] - root[1, 0] * first) / root[1, 1]
-        log_kernel = -(0.5 * _TAIL + 1.0) * jnp.log1p((first**2 + second**2) / _TAIL)
-        others = owners != places
-        log_sum = jax.nn.logsumexp(jnp.where(others, log_kernel, -jnp.inf), axis=1)
-        n_others = jnp.maximum(jnp.sum(others, axis=1), 1)
-        return log_sum - jnp.log(root[0, 0] * root[1, 1] * 2.0 * jnp.pi * n_others)
-
-    found = jax.vmap(one)(*mixtures)
-    made = jnp.arange(len(found))[:, None] <= last
-    return jax.nn.logsumexp(jnp.where(made, found, -jnp.inf), axis=0) - jnp.log(last + 1.0)
+    offset = position[:, None] - center
+    first = offset[..., 0] / root[0, 0]
+    second = (offset[..., 1] - root[1, 0] * first) / root[1, 1]
+    log_kernel = -(0.5 * _TAIL + 1.0) * jnp.log1p((first**2 + second**2) / _TAIL)
+    others = owner != row[:, None]
+    log_sum = jax.nn.logsumexp(jnp.where(others, log_kernel, -jnp.inf), axis=1)
+    n_others = jnp.maximum(jnp.sum(others, axis=1), 1)
+    return log_sum - jnp.log(root[0, 0] * root[1, 1] * 2.0 * jnp.pi * n_others)

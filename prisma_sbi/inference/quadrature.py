@@ -159,9 +159,7 @@ def integrate(
     every center.
     """
     cells = _first_cells(target, box, settings)
-    share = (start - box.lower) / (box.upper - box.lower)
-    # Inverse of the unfolding, a cubic with three real roots.
-    start_unit = 0.5 - jnp.sin(jnp.arcsin(jnp.clip(1.0 - 2.0 * share, -1.0, 1.0)) / 3.0)
+    start_unit = box.fold(start)
     # From hot to cold in the first half of the levels; the second half follows the mass.
     steps = np.clip(1.0 - 2.0 * np.arange(settings.n_levels) / settings.n_levels, 0.0, None)
     for heat in settings.heat**steps:

@@ -2,6 +2,7 @@
 
 from typing import Protocol, runtime_checkable
 
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 
@@ -29,3 +30,27 @@ class Target(Protocol):
     def log_weights(self, point: Float[Array, "2"], *, stride: int = 1) -> Float[Array, " choice"]:
         """Log joint density of the point and every choice; ``stride`` > 1 may approximate."""
         ...
+
+
+@runtime_checkable
+class PartialTarget(Target, Protocol):
+    """A posterior of data with an order in time, and those given the beginnings of the data."""
+
+    def partial_log_weights(
+        self, point: Float[Array, "2"], shares: tuple[float, ...]
+    ) -> Float[Array, "share choice"]:
+        """Log joint densities given the first shares of the data; the share 1 is all of it."""
+        ...
+
+
+def partial_log_weights(
+    target: Target, point: Float[Array, "2"], shares: tuple[float, ...]
+) -> Float[Array, "share choice"]:
+    """Log joint densities given shares of the data, or powers of the density for want of those.
+
+    The powers are squares of the shares: what depends on the pace of a trip is known more than
+    twice as well from twice as long a record.
+    """
+    if isinstance(target, PartialTarget):
+        return target.partial_log_weights(point, shares)
+    return jnp.asarray(shares)[:, None] ** 2 * target.log_weights(point)

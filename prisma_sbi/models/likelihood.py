@@ -1,9 +1,11 @@
 """Likelihoods: how probable an observed trace is, for many vehicles on one drive at once."""
 
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jaxtyping import Array, Float
@@ -47,6 +49,42 @@ class Likelihood(Protocol):
     def sampled(self) -> "Likelihood":
         """Replace priors of own parameters by samples; inside a NumPyro model only."""
         ...
+
+
+@runtime_checkable
+class PartialLikelihood(Protocol):
+    """A likelihood of data with an order in time, which can be read up to a point of it."""
+
+    def partial_log_likelihoods(
+        self,
+        point: Float[Array, "2"],
+        vehicles: Vehicle,
+        trip: TripData,
+        constants: Constants,
+        *,
+        shares: tuple[float, ...],
+    ) -> Float[Array, "share choice"]:
+        """Log likelihoods of the first shares of the data."""
+        ...
+
+
+def partial_log_likelihoods(
+    likelihood: Likelihood,
+    point: Float[Array, "2"],
+    vehicles: Vehicle,
+    trip: TripData,
+    constants: Constants,
+    shares: tuple[float, ...],
+) -> Float[Array, "share choice"]:
+    """Log likelihoods of shares of the data, or powers of the likelihood for want of those.
+
+    The powers are squares of the shares: what depends on the pace of a trip is known more than
+    twice as well from twice as long a record.
+    """
+    if isinstance(likelihood, PartialLikelihood):
+        return likelihood.partial_log_likelihoods(point, vehicles, trip, constants, shares=shares)
+    values = likelihood.log_likelihoods(point, vehicles, trip, constants)
+    return jnp.asarray(shares)[:, None] ** 2 * values
 
 
 class SummaryLikelihood(eqx.Module):
@@ -132,18 +170,12 @@ class TraceLikelihood(eqx.Module):
     ) -> Float[Array, " choice"]:
         """Log density of the trace; exact whatever the stride, which suits no other law."""
         del stride
-        floor_w, share, memory, degrees_of_freedom = self._numbers()
-        memory = jnp.asarray(memory)
-        spread = jnp.sqrt(1.0 - memory**2)
+        density, log_spread = self._densities()
         zeros = jnp.zeros_like(vehicles.idle_power_w)
 
         def update(carry, power, now):
             z_before, total = carry
-            seen, first = now
-            scale = noise_scale(power, floor_w, share)
-            z = (seen - power) / scale
-            innovation = jnp.where(first, z, (z - memory * z_before) / spread)
-            step = log_student_t(innovation, degrees_of_freedom) - jnp.log(scale)
+            z, step = density(z_before, power, *now)
             return z, total + step
 
         first = jnp.arange(constants.n_times) == 0
@@ -156,7 +188,42 @@ class TraceLikelihood(eqx.Module):
             update=update,
             seen=(trip.observed, first),
         )
-        return total - (constants.n_times - 1) * jnp.log(spread)
+        return total - (constants.n_times - 1) * log_spread
+
+    def partial_log_likelihoods(
+        self,
+        point: Float[Array, "2"],
+        vehicles: Vehicle,
+        trip: TripData,
+        constants: Constants,
+        *,
+        shares: tuple[float, ...],
+    ) -> Float[Array, "share choice"]:
+        """Log density of beginnings of the trace, as long as these shares of it.
+
+        One run of the simulator gives them all.
+        """
+        density, log_spread = self._densities()
+        zeros = jnp.zeros_like(vehicles.idle_power_w)
+        time = np.arange(constants.n_times)
+        ends = np.maximum(np.round(np.asarray(shares) * constants.n_times), 1.0)
+
+        def update(carry, power, now):
+            z_before, totals = carry
+            *now, counts = now
+            z, step = density(z_before, power, *now)
+            return z, totals + jnp.where(counts[:, None], step, 0.0)
+
+        _, totals = fold_power(
+            point,
+            vehicles,
+            trip.road,
+            constants,
+            start=(zeros, jnp.zeros((len(shares), *zeros.shape), zeros.dtype)),
+            update=update,
+            seen=(trip.observed, jnp.asarray(time == 0), jnp.asarray(time[:, None] < ends)),
+        )
+        return totals - (jnp.asarray(ends, zeros.dtype)[:, None] - 1.0) * log_spread
 
     def sampled(self) -> "TraceLikelihood":
         """Sample the parameters that have a prior."""
@@ -169,6 +236,20 @@ class TraceLikelihood(eqx.Module):
     def law(self, power_w: Float[Array, "*n time"]) -> TraceNoise:
         """The law of traces around simulated ones, as a NumPyro distribution."""
         return TraceNoise(power_w, **dict(zip(_PARAMETERS, self._numbers(), strict=True)))
+
+    def _densities(self) -> tuple[Callable[..., tuple[Array, Array]], Array]:
+        """Log density of a step given the one before, but for a constant, and that constant."""
+        floor_w, share, memory, degrees_of_freedom = self._numbers()
+        memory = jnp.asarray(memory)
+        spread = jnp.sqrt(1.0 - memory**2)
+
+        def density(z_before, power, seen, first):
+            scale = noise_scale(power, floor_w, share)
+            z = (seen - power) / scale
+            innovation = jnp.where(first, z, (z - memory * z_before) / spread)
+            return z, log_student_t(innovation, degrees_of_freedom) - jnp.log(scale)
+
+        return density, jnp.log(spread)
 
     def _numbers(self) -> tuple[Any, ...]:
         """The parameters, none of which may still be a prior."""

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from prisma_sbi.models.likelihood import SummaryLikelihood
+from prisma_sbi.models.likelihood import SummaryLikelihood, partial_log_likelihoods
 from prisma_sbi.models.objective import SummaryObjective
 from prisma_sbi.models.trip_data import TripData
 from prisma_sbi.models.trip_model import TripModel
@@ -34,6 +34,19 @@ class TripPosterior(eqx.Module):
         """Log joint density of the point and every vehicle."""
         weights = self.model.log_weights(point, self.trip, stride=stride)
         return self.model.log_prior(point) + weights
+
+    def partial_log_weights(
+        self, point: Float[Array, "2"], shares: tuple[float, ...]
+    ) -> Float[Array, "share vehicle"]:
+        """Log joint densities given the first shares of the data.
+
+        See :func:`~prisma_sbi.models.likelihood.partial_log_likelihoods`.
+        """
+        model = self.model
+        values = partial_log_likelihoods(
+            model.likelihood, point, model.pool, self.trip, model.constants, shares
+        )
+        return values + model.log_vehicle_prior + model.log_prior(point)
 
     def losses(
         self, point: Float[Array, "2"], vehicles: Int[Array, " choice"], *, stride: int = 1

@@ -17,7 +17,6 @@ from prisma_sbi.encoding.fitting import parameter_box
 from prisma_sbi.inference.batch import map_trips
 from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.population import PopulationSettings, survey
-from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.models.posterior import TripPosterior
 from prisma_sbi.models.trip_data import TripData
 from prisma_sbi.models.trip_model import TripModel
@@ -43,7 +42,7 @@ class ProfileSettings:
         Values of the parameter along a curve.
     n_inner, n_rounds
         Values of the other parameter that the inner search tries a round, and rounds.
-    grid, population
+    population
         Of the survey that finds where the likelihood is high.
     seed
         Of that.
@@ -52,7 +51,6 @@ class ProfileSettings:
     n_values: int = 81
     n_inner: int = 12
     n_rounds: int = 5
-    grid: GridSettings = GridSettings(n_levels=3, heat=64.0)
     population: PopulationSettings = PopulationSettings()
     seed: int = 0
 
@@ -167,7 +165,7 @@ def _profile_chunk(
         trip, key = given
         posterior = TripPosterior(model, trip)
         middle = 0.5 * (box.lower + box.upper)
-        found = survey(key, posterior, box, middle, settings.grid, settings.population)
+        found = survey(key, posterior, box, middle, settings.population)
         point = box.inside(found.position)
         # The survey weighs by the posterior; the likelihood is what remains without prior.
         weight = found.log_weight - box.log_jacobian(found.position)[:, None]

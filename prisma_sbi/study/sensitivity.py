@@ -20,7 +20,6 @@ from prisma_sbi.encoding.fitting import parameter_box
 from prisma_sbi.inference.batch import map_trips
 from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.population import PopulationSettings, survey
-from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.models.likelihood import TraceLikelihood
 from prisma_sbi.models.trace_noise import noise_scale
 from prisma_sbi.models.trip_data import TripData
@@ -62,7 +61,7 @@ class SensitivitySettings:
     ----------
     change
         By which share constants are lowered and raised.
-    grid, population
+    population
         Of :func:`~prisma_sbi.inference.survey`.
     n_draws
         Draws that power scaling is judged by.
@@ -74,7 +73,6 @@ class SensitivitySettings:
     """
 
     change: float = 0.1
-    grid: GridSettings = GridSettings(n_levels=3, heat=64.0)
     population: PopulationSettings = PopulationSettings()
     n_draws: int = 400
     chunk_size: int = 8
@@ -157,15 +155,30 @@ class ScaledPosterior(eqx.Module):
 
     def log_likelihoods(self, point: Float[Array, "2"]) -> Float[Array, " vehicle"]:
         """Log likelihood of every vehicle."""
-        pool, road, constants = self.trip.at(self.factor)
-        data = TripData(road, self.observed)
-        return self.model.likelihood.log_likelihoods(point, pool, data, constants)
+        law, *given = self._given()
+        return law.log_likelihoods(point, *given)
 
     def log_weights(self, point: Float[Array, "2"], *, stride: int = 1) -> Float[Array, " vehicle"]:
         """Log joint density of the point and every vehicle."""
         del stride
-        prior = self.model.log_prior(point) + self.model.log_vehicle_prior
-        return prior + self.log_likelihoods(point)
+        return self.log_likelihoods(point) + self._log_prior(point)
+
+    def partial_log_weights(
+        self, point: Float[Array, "2"], shares: tuple[float, ...]
+    ) -> Float[Array, "share vehicle"]:
+        """Log joint densities given the first shares of the trace."""
+        law, *given = self._given()
+        return law.partial_log_likelihoods(point, *given, shares=shares) + self._log_prior(point)
+
+    def _given(self) -> tuple[TraceLikelihood, Vehicle, TripData, Constants]:
+        """The law, and what it asks besides a point."""
+        pool, road, constants = self.trip.at(self.factor)
+        law = cast(TraceLikelihood, self.model.likelihood)
+        return law, pool, TripData(road, self.observed), constants
+
+    def _log_prior(self, point: Float[Array, "2"]) -> Float[Array, " vehicle"]:
+        """Log prior density of the point and every vehicle."""
+        return self.model.log_prior(point) + self.model.log_vehicle_prior
 
 
 def constant_sensitivity(
@@ -301,7 +314,7 @@ def _refit_chunk(
         target = ScaledPosterior(
             model, trip, model.likelihood.observe(seen, model.constants), factor
         )
-        fitted = survey(key, target, box, middle, settings.grid, settings.population)
+        fitted = survey(key, target, box, middle, settings.population)
         share, point = fitted.share, box.inside(fitted.position)
         mean, vehicle = share @ point, fitted.choice_probability()
         # From the most probable mass, so that nothing is left of rounding where it is certain.

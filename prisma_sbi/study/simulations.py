@@ -10,7 +10,11 @@ from jaxtyping import Array, Float, Int
 
 from prisma_sbi import _validate
 from prisma_sbi._errors import InputDataError
-from prisma_sbi.models.likelihood import SummaryLikelihood, TraceLikelihood
+from prisma_sbi.models.likelihood import (
+    SummaryLikelihood,
+    TraceLikelihood,
+    partial_log_likelihoods,
+)
 from prisma_sbi.models.summary import TraceSummary, summarize
 from prisma_sbi.models.texture import TextureLikelihood, TextureSummary
 from prisma_sbi.models.trip_data import TripData
@@ -87,6 +91,24 @@ class TwoRecords(eqx.Module):
         first, second = (
             self.likelihood.log_likelihoods(
                 point, vehicles, TripData(trip.road, seen), constants, stride=stride
+            )
+            for seen in trip.observed
+        )
+        return first + second
+
+    def partial_log_likelihoods(
+        self,
+        point: Float[Array, "2"],
+        vehicles: Vehicle,
+        trip: TripData,
+        constants: Constants,
+        *,
+        shares: tuple[float, ...],
+    ) -> Float[Array, "share choice"]:
+        """Of the beginnings of both."""
+        first, second = (
+            partial_log_likelihoods(
+                self.likelihood, point, vehicles, TripData(trip.road, seen), constants, shares
             )
             for seen in trip.observed
         )

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from prisma_sbi.inference.population import PopulationSettings
 from prisma_sbi.models import FixedVehicle
 from prisma_sbi.study import (
     GridSampler,
@@ -16,15 +15,14 @@ from prisma_sbi.study import (
     simulate,
 )
 from prisma_sbi.study.profiles import _interval
-from tests.study.examples import QUICK, city, model, routes
+from tests.study.examples import FEW_POINTS, QUICK, city, model, routes
 
 SD = np.asarray([0.03, 0.08])
 CORRELATION = 0.8
 FEW = ProfileSettings(
     n_values=61,
     n_inner=10,
-    grid=QUICK.grid,
-    population=PopulationSettings(n_rounds=4, n_points=96, n_kernels=48),
+    population=FEW_POINTS,
 )
 
 

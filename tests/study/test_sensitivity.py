@@ -9,7 +9,6 @@ import pytest
 from scipy.integrate import trapezoid
 from scipy.stats import norm
 
-from prisma_sbi.inference import GridSettings, PopulationSettings
 from prisma_sbi.models import TripModel, beta_prior
 from prisma_sbi.region.constants import Constants
 from prisma_sbi.region.routing import route_profiles
@@ -29,16 +28,12 @@ from prisma_sbi.study.sensitivity import (
     constant_table,
     factors,
 )
-from tests.study.examples import LAW, city, model, routes
+from tests.study.examples import FEW_POINTS, LAW, city, model, routes
 
 NAMES = tuple(CONSTANTS)
 POINT, VEHICLE = jnp.asarray([0.45, 1.3]), jnp.asarray(20)
 N_DRAWS = 4_000
-SMALL = SensitivitySettings(
-    grid=GridSettings(grid_shape=(10, 10), n_levels=2, heat=64.0),
-    population=PopulationSettings(n_rounds=4, n_points=64, n_kernels=32),
-    n_draws=200,
-)
+SMALL = SensitivitySettings(population=FEW_POINTS, n_draws=200)
 
 
 def scaled_trip(trip: int = 0, constants: Constants | None = None) -> ScaledTrip:
