@@ -112,10 +112,10 @@ def align(
     Notes
     -----
     Mean and covariance of weighed points need not be exact: a grid over the domain puts right
-    what they miss. They are those of flattened weights (``population.heat``), and if few points carry
-    all the weight, of weights flattened further until enough of them count. So the
-    frame is wide enough for heaps that only the grid can tell from the highest one; one too
-    narrow would cut the posterior off.
+    what they miss. They are those of flattened weights (``population.heat``), and if few points
+    carry all the weight, of weights flattened further until enough of them count. So the frame is
+    wide enough for heaps that only the grid can tell from the highest one; one too narrow would
+    cut the posterior off.
     """
     found = survey(key, target, box, start, settings.population)
     log_share = jnp.log(found.share)

@@ -1,6 +1,12 @@
 """Models: what is inferred about a trip, and how well a simulated trace fits an observed one."""
 
-from prisma_sbi.models.likelihood import Likelihood, SummaryLikelihood, TraceLikelihood
+from prisma_sbi.models.likelihood import (
+    Likelihood,
+    PartialLikelihood,
+    SummaryLikelihood,
+    TraceLikelihood,
+    partial_log_likelihoods,
+)
 from prisma_sbi.models.objective import SummaryObjective
 from prisma_sbi.models.posterior import TripPosterior
 from prisma_sbi.models.summary import (
@@ -26,6 +32,7 @@ __all__ = [
     "GumbelVehicle",
     "Likelihood",
     "MarginalVehicle",
+    "PartialLikelihood",
     "SummaryLikelihood",
     "SummaryObjective",
     "TextureLikelihood",
@@ -41,6 +48,7 @@ __all__ = [
     "activity",
     "away_from_zero",
     "beta_prior",
+    "partial_log_likelihoods",
     "summarize",
     "summary_residuals",
     "uniform_prior",

@@ -93,7 +93,9 @@ def test_flat_target_fills_the_box():
             return jnp.zeros(1) + 0.0 * point[0]
 
     def run(key):
-        few = AlignSettings(population=PopulationSettings(shares=(0.1, 1.0), n_points=64, n_kernels=32))
+        few = AlignSettings(
+            population=PopulationSettings(shares=(0.1, 1.0), n_points=64, n_kernels=32)
+        )
         frame = align(key, Flat(), BOX, MIDDLE, few)
         return integrate(Aligned(Flat(), frame), frame.domain, jnp.zeros(2), FEW).log_evidence
 

@@ -10,10 +10,12 @@ import pytest
 
 from prisma_sbi.models import (
     Likelihood,
+    PartialLikelihood,
     SummaryLikelihood,
     TextureLikelihood,
     TraceLikelihood,
     TripData,
+    partial_log_likelihoods,
 )
 from prisma_sbi.region.constants import Constants
 from tests.gradients import compare_with_differences
@@ -89,6 +91,36 @@ def test_running_evaluation_equals_that_of_whole_traces(name, constants):
             traces = simulated(point, pool, road, constants)
             expected = [BY_HAND[name](trace, observed, constants) for trace in traces]
             np.testing.assert_allclose(found, expected, rtol=1e-7)
+
+
+@pytest.mark.usefixtures("x64")
+def test_beginnings_are_as_likely_as_shorter_traces():
+    likelihood, pool, road = TraceLikelihood(), make_pool(), make_road(3)
+    observed, shares = observed_trace(3), (0.001, 0.25, 0.6, 1.0)
+    trip, point = TripData(road, observed), jnp.asarray(POINTS[2])
+    assert isinstance(likelihood, PartialLikelihood)
+    found = partial_log_likelihoods(likelihood, point, pool, trip, CONSTANTS, shares)
+    ends = [1, *(round(share * CONSTANTS.n_times) for share in shares[1:])]
+    expected = [
+        [
+            trace_by_hand(trace[:end], observed[:end], CONSTANTS)
+            for trace in simulated(point, pool, road)
+        ]
+        for end in ends
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
+    whole = log_likelihoods(likelihood, point, pool, trip, CONSTANTS)
+    np.testing.assert_allclose(found[-1], whole, rtol=1e-12)
+
+
+def test_summaries_have_no_beginning_but_powers():
+    likelihood, pool, road = SummaryLikelihood(), make_pool(), make_road(3)
+    trip = TripData(road, likelihood.observe(observed_trace(3), CONSTANTS))
+    point = jnp.asarray(POINTS[2])
+    assert not isinstance(likelihood, PartialLikelihood)
+    found = partial_log_likelihoods(likelihood, point, pool, trip, CONSTANTS, (0.5, 1.0))
+    whole = log_likelihoods(likelihood, point, pool, trip, CONSTANTS)
+    np.testing.assert_allclose(found, np.outer([0.25, 1.0], whole), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from prisma_sbi._errors import InputDataError
-from prisma_sbi.models import FixedVehicle, TraceLikelihood, TripData
+from prisma_sbi.models import FixedVehicle, TraceLikelihood, TripData, partial_log_likelihoods
 from prisma_sbi.study import (
     GridSampler,
     Sampler,
@@ -51,6 +51,14 @@ def test_two_records_are_as_likely_as_one_times_the_other():
 
     together = value(both, both.observe(jnp.concatenate(single), constants))
     np.testing.assert_allclose(together, sum(value(law, row) for row in single), rtol=1e-6)
+
+    def beginnings(likelihood, seen):
+        trip = TripData(first_road, seen)
+        return partial_log_likelihoods(likelihood, point, vehicles, trip, constants, (0.3, 1.0))
+
+    begun = beginnings(both, both.observe(jnp.concatenate(single), constants))
+    np.testing.assert_allclose(begun, sum(beginnings(law, row) for row in single), rtol=1e-6)
+    np.testing.assert_allclose(begun[1], together, rtol=1e-6)
 
 
 @pytest.mark.slow

@@ -219,14 +219,12 @@ def test_exact_methods_are_calibrated_under_summaries(method, likelihood):
 
 
 @pytest.mark.slow
-def test_whole_traces_miss_a_heap_now_and_then_and_vehicles_are_right():
-    """Many narrow heaps: intervals hold somewhat less than they say, and no less than that."""
+def test_exact_methods_are_calibrated_under_whole_traces():
+    """Many narrow heaps, of which the survey of beginnings finds the right one."""
     few = TripModel.of(thin_city(), likelihood=LAW)
     found = calibrate(thin_city(), one_road(), model=few, n_simulations=400, seed=5)
     table = calibration_table(found)
-    # 0.84 is what 0.88 may fall to by chance, by two and a half standard errors.
-    assert table.loc[["aggressiveness", "detour"], "coverage_90"].between(0.84, 0.95).all(), table
-    assert table.loc["vehicle", "ok"]
+    assert table["ok"].all(), table
     assert vehicle_test(found)["log_p"] > 0.001
     wrong = calibration_table(narrowed(found))
     assert not wrong.loc[["aggressiveness", "detour"], "ok"].any(), wrong
