@@ -22,7 +22,8 @@ from prisma_sbi.region.routing import network_distances, snap_to_nodes
 _LAYOUT = "route"
 _SHORTEST_M = 20.0
 _FIRST_EDGE_M = 300.0
-_N_CANDIDATES = 8
+_N_CANDIDATES, _N_WEIGHTED = 8, 24
+"""Junctions that an end is drawn among; more where some of them are likelier than others."""
 _CHUNK = 1024
 
 
@@ -120,7 +121,7 @@ class RouteTable:
         table
             The start is a random junction of the cell; a length is drawn inside its bin, on a
             logarithmic scale; the end is one of the junctions whose distance by road from the
-            start is nearest to it.
+            start is nearest to it. Both are drawn by ``constants.end_traffic_power``.
 
         Raises
         ------
@@ -130,11 +131,12 @@ class RouteTable:
         codes = require_codes(codes, self.shape)
         _, length, aggressiveness, detour, vehicle = self.columns
         assert isinstance(length, ContinuousColumn)
-        start = _nodes_in_cells(self.cell_of_node, codes[:, 0], rng)
+        weight = _traffic(self.region)
+        start = _nodes_in_cells(self.cell_of_node, codes[:, 0], weight, rng)
         edges = np.log(np.asarray(length.edges))
         low, high = edges[codes[:, 1]], edges[codes[:, 1] + 1]
         target_m = np.exp(low + rng.random(len(codes)) * (high - low))
-        end = _nodes_at_distance(self.region, start, target_m, rng)
+        end = _nodes_at_distance(self.region, start, target_m, weight, rng)
         roads = self.region.roads
         drawn = {
             "start_lat": roads.node_lat_deg[start],
@@ -247,23 +249,50 @@ def _route_lengths(region: Region, ends: list[np.ndarray], start: np.ndarray) ->
     return length_m
 
 
+def _traffic(region: Region) -> np.ndarray | None:
+    """Traffic at every junction, relative; None if all are alike."""
+    power, roads = region.constants.end_traffic_power, region.roads
+    if power == 0.0:
+        return None
+    fastest = np.zeros(roads.n_nodes)
+    for node in (roads.edge_from, roads.edge_to):
+        np.maximum.at(fastest, node, roads.edge_speed_mps)
+    return (fastest / np.max(fastest)) ** power
+
+
 def _nodes_in_cells(
-    cell_of_node: np.ndarray, cells: np.ndarray, rng: np.random.Generator
+    cell_of_node: np.ndarray,
+    cells: np.ndarray,
+    weight: np.ndarray | None,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """A random junction of each cell."""
     order = np.argsort(cell_of_node, kind="stable")
     counts = np.bincount(cell_of_node)
     first = np.cumsum(counts) - counts
-    pick = (rng.random(len(cells)) * counts[cells]).astype(np.int64)
-    return order[first[cells] + pick].astype(np.int32)
+    ticket = rng.random(len(cells))
+    if weight is None:
+        pick = (ticket * counts[cells]).astype(np.int64)
+        return order[first[cells] + pick].astype(np.int32)
+    upto = np.append(0.0, np.cumsum(weight[order]))
+    low, high = upto[first[cells]], upto[first[cells] + counts[cells]]
+    place = np.searchsorted(upto, low + ticket * (high - low), side="right") - 1
+    # Rounding may carry a ticket over an edge of its cell.
+    place = np.clip(place, first[cells], first[cells] + counts[cells] - 1)
+    return order[place].astype(np.int32)
 
 
 def _nodes_at_distance(
-    region: Region, start: np.ndarray, target_m: np.ndarray, rng: np.random.Generator
+    region: Region,
+    start: np.ndarray,
+    target_m: np.ndarray,
+    weight: np.ndarray | None,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """One of the junctions whose distance by road comes nearest to the target."""
     end = np.empty(len(start), np.int32)
-    n_candidates = min(_N_CANDIDATES, region.roads.n_nodes - 1)
+    wanted = _N_CANDIDATES if weight is None else _N_WEIGHTED
+    n_candidates = min(wanted, region.roads.n_nodes - 1)
     for begin in range(0, len(start), _CHUNK):
         rows = slice(begin, begin + _CHUNK)
         distinct, position = np.unique(start[rows], return_inverse=True)
@@ -271,6 +300,10 @@ def _nodes_at_distance(
         miss = np.abs(np.where(np.isfinite(distance), distance, 1e12) - target_m[rows, None])
         miss[np.arange(len(miss)), start[rows]] = np.inf
         nearest = np.argpartition(miss, n_candidates - 1, axis=1)[:, :n_candidates]
-        pick = rng.integers(n_candidates, size=len(miss))
+        if weight is None:
+            pick = rng.integers(n_candidates, size=len(miss))
+        else:
+            upto = np.cumsum(weight[nearest], axis=1)
+            pick = np.argmax(upto > rng.random((len(miss), 1)) * upto[:, -1:], axis=1)
         end[rows] = nearest[np.arange(len(miss)), pick]
     return end

@@ -6,6 +6,7 @@ import pytest
 from prisma_sbi._errors import InputDataError, RegionMismatchError
 from prisma_sbi.descriptors import DESCRIPTORS, layout_from_dict, make_descriptor_table, route_table
 from prisma_sbi.region import Constants, demo_region, route_profiles
+from prisma_sbi.region.routing import snap_to_nodes
 from prisma_sbi.simulator.fleet import simulate_fleet
 
 
@@ -57,6 +58,36 @@ def test_independent_columns_keep_the_length_of_routes(region, table):
     for name in ("end_lat", "end_lon"):
         apart[name] = ("trip", table[name].values[order])
     assert mean_length(apart) > 1.25 * mean_length(table)
+
+
+def test_ends_are_drawn_where_the_traffic_is(region, table):
+    busy = demo_region(constants=Constants(end_traffic_power=4.0))
+    layout, roads = route_table(busy), busy.roads
+    fastest = np.zeros(roads.n_nodes)
+    for node in (roads.edge_from, roads.edge_to):
+        np.maximum.at(fastest, node, roads.edge_speed_mps)
+    expected = fastest**4
+    # One cell over and over: each junction comes by its traffic.
+    code = layout.discretize(table.assign_attrs(region_fingerprint=busy.fingerprint))[:1]
+    n = 20_000
+    drawn = layout.sample_within_bins(np.repeat(code, n, axis=0), np.random.default_rng(3))
+    start = snap_to_nodes(busy, drawn["start_lat"].values, drawn["start_lon"].values)
+    inside = layout.cell_of_node == code[0, 0]
+    assert np.all(inside[start])
+    share = np.where(inside, expected, 0.0) / expected[inside].sum()
+    found = np.bincount(start, minlength=roads.n_nodes)
+    chance = np.sqrt(n * share * (1.0 - share))
+    assert np.all(np.abs(found - n * share) <= 5.0 * chance + 1e-9)
+    assert np.ptp(expected[inside]) > 0.0
+    # Ends too: faster than those drawn without, and their lengths as good.
+    end = snap_to_nodes(busy, drawn["end_lat"].values, drawn["end_lon"].values)
+    plain = route_table(region).sample_within_bins(
+        np.repeat(code, n, axis=0), np.random.default_rng(3)
+    )
+    plain_end = snap_to_nodes(region, plain["end_lat"].values, plain["end_lon"].values)
+    assert fastest[end].mean() > 1.1 * fastest[plain_end].mean()
+    again = layout.discretize(drawn)
+    assert np.mean(np.abs(again[:, 1] - code[0, 1]) <= 1) > 0.95
 
 
 def test_one_trip_moves_one_row(region, table):
