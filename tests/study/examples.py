@@ -14,7 +14,7 @@ from prisma_sbi.study import GridSampler
 
 LAW = TraceLikelihood(floor_w=3_000.0, share=0.5)
 FEW_POINTS = PopulationSettings(
-    first_shape=(10, 10), shares=(0.1, 0.3, 1.0, 1.0), n_points=64, n_kernels=32, heat=4.0
+    first_shape=(12, 12), shares=(0.1, 0.2, 0.5, 1.0), n_points=128, n_kernels=32, heat=4.0
 )
 QUICK = GridSampler(
     grid=GridSettings(grid_shape=(10, 10), n_levels=4),
