@@ -9,7 +9,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from prisma_sbi.encoding.methods import HmcFit, LaplaceFit, QuadratureFit
-from prisma_sbi.inference.alignment import Aligned, Frame, align
+from prisma_sbi.inference.alignment import Frame, integrate_aligned
 from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.hmc import lockstep_hmc
 from prisma_sbi.inference.laplace import LaplaceSettings, laplace
@@ -311,9 +311,8 @@ def _gridded(
     """The posterior on a grid over the box, or over its own axes and then the frame of these."""
     if settings.align is None:
         return None, integrate(posterior, box, start, settings.grid)
-    frame = align(jax.random.fold_in(key, 1), posterior, box, start, settings.align)
-    middle = jnp.zeros_like(start)
-    return frame, integrate(Aligned(posterior, frame), frame.domain, middle, settings.grid)
+    own_key = jax.random.fold_in(key, 1)
+    return integrate_aligned(own_key, posterior, box, start, settings.align, settings.grid)
 
 
 def _unframed(frame: Frame | None, position: Float[Array, "*n 2"]) -> Float[Array, "*n 2"]:

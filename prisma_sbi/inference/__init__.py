@@ -1,6 +1,12 @@
 """Inference: estimators that take a target or a model and know nothing of trips."""
 
-from prisma_sbi.inference.alignment import Aligned, AlignSettings, Frame, align
+from prisma_sbi.inference.alignment import (
+    Aligned,
+    AlignSettings,
+    Frame,
+    align,
+    integrate_aligned,
+)
 from prisma_sbi.inference.batch import ChunkStore, map_trips
 from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.hmc import HmcDraws, HmcSettings, lockstep_hmc
@@ -31,6 +37,7 @@ __all__ = [
     "align",
     "coarse_grid",
     "integrate",
+    "integrate_aligned",
     "lockstep_hmc",
     "map_trips",
     "populate",

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 from prisma_sbi import _validate
 from prisma_sbi.inference.box import Box
 from prisma_sbi.inference.population import PopulationSettings, survey
+from prisma_sbi.inference.quadrature import GridPosterior, GridSettings, integrate
 from prisma_sbi.inference.target import Target
 
 _WARMER = (1.0, 2.0, 4.0, 8.0)
@@ -80,6 +81,35 @@ class Aligned(eqx.Module):
         """Log joint density of a position and every choice."""
         weights = self.target.log_weights(self.frame.point(point), stride=stride)
         return weights + self.frame.log_jacobian(point)
+
+
+def integrate_aligned(
+    key: jax.Array,
+    target: Target,
+    box: Box,
+    start: Float[Array, "2"],
+    settings: AlignSettings,
+    grid: GridSettings,
+) -> tuple[Frame, GridPosterior]:
+    """Integrate a posterior on a grid along its own axes.
+
+    Parameters
+    ----------
+    key, target, box, start, settings
+        As for :func:`align`.
+    grid
+        Amount of work for the grid.
+
+    Returns
+    -------
+    frame
+        The axes.
+    posterior
+        Its positions are in the frame: ``frame.point`` takes them to the box.
+    """
+    frame = align(key, target, box, start, settings)
+    middle = jnp.zeros_like(start)
+    return frame, integrate(Aligned(target, frame), frame.domain, middle, grid)
 
 
 def align(

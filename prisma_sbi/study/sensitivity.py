@@ -17,9 +17,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 from prisma_sbi import _validate
 from prisma_sbi.encoding.fitting import parameter_box
+from prisma_sbi.inference.alignment import AlignSettings, integrate_aligned
 from prisma_sbi.inference.batch import map_trips
 from prisma_sbi.inference.box import Box
-from prisma_sbi.inference.population import PopulationSettings, survey
+from prisma_sbi.inference.quadrature import GridSettings
 from prisma_sbi.models.likelihood import TraceLikelihood
 from prisma_sbi.models.trace_noise import noise_scale
 from prisma_sbi.models.trip_data import TripData
@@ -61,8 +62,8 @@ class SensitivitySettings:
     ----------
     change
         By which share constants are lowered and raised.
-    population
-        Of :func:`~prisma_sbi.inference.survey`.
+    align, grid
+        Of :func:`~prisma_sbi.inference.integrate_aligned`.
     n_draws
         Draws that power scaling is judged by.
     chunk_size
@@ -73,7 +74,8 @@ class SensitivitySettings:
     """
 
     change: float = 0.1
-    population: PopulationSettings = PopulationSettings()
+    align: AlignSettings = AlignSettings()
+    grid: GridSettings = GridSettings(n_levels=10, n_split=16)
     n_draws: int = 400
     chunk_size: int = 8
     seed: int = 0
@@ -155,8 +157,8 @@ class ScaledPosterior(eqx.Module):
 
     def log_likelihoods(self, point: Float[Array, "2"]) -> Float[Array, " vehicle"]:
         """Log likelihood of every vehicle."""
-        law, *given = self._given()
-        return law.log_likelihoods(point, *given)
+        law, pool, trip, constants = self._given()
+        return law.log_likelihoods(point, pool, trip, constants)
 
     def log_weights(self, point: Float[Array, "2"], *, stride: int = 1) -> Float[Array, " vehicle"]:
         """Log joint density of the point and every vehicle."""
@@ -167,8 +169,9 @@ class ScaledPosterior(eqx.Module):
         self, point: Float[Array, "2"], shares: tuple[float, ...]
     ) -> Float[Array, "share vehicle"]:
         """Log joint densities given the first shares of the trace."""
-        law, *given = self._given()
-        return law.partial_log_likelihoods(point, *given, shares=shares) + self._log_prior(point)
+        law, pool, trip, constants = self._given()
+        values = law.partial_log_likelihoods(point, pool, trip, constants, shares=shares)
+        return values + self._log_prior(point)
 
     def _given(self) -> tuple[TraceLikelihood, Vehicle, TripData, Constants]:
         """The law, and what it asks besides a point."""
@@ -223,9 +226,9 @@ def constant_sensitivity(
 
     Notes
     -----
-    A refit sees all that derivatives see and kinks besides. Means have an error of
-    :math:`\sigma / \sqrt{n_\text{eff}}`, of which common points leave less in the difference;
-    shifts below a fifth of a standard deviation are noise. Posterior means of bounded parameters
+    A refit sees all that derivatives see and kinks besides. Each has its own grid, of which
+    ``n_effective`` cells carry the posterior, the fewest of all refits of the trip; shifts below
+    a fifth of a standard deviation are noise. Posterior means of bounded parameters
     saturate, so a shift per 10 % is no slope: 20 % need not give twice as much.
     """
     model = model or TripModel.of(region, likelihood="trace")
@@ -314,21 +317,21 @@ def _refit_chunk(
         target = ScaledPosterior(
             model, trip, model.likelihood.observe(seen, model.constants), factor
         )
-        fitted = survey(key, target, box, middle, settings.population)
-        share, point = fitted.share, box.inside(fitted.position)
-        mean, vehicle = share @ point, fitted.choice_probability()
+        frame, grid = integrate_aligned(key, target, box, middle, settings.align, settings.grid)
+        share, point = grid.mass, frame.point(grid.box.unfold(grid.center))
+        mean, vehicle = share @ point, grid.choice_probability
         # From the most probable mass, so that nothing is left of rounding where it is certain.
         center = mass[jnp.argmax(vehicle)]
         mean_mass = center + vehicle @ (mass - center)
-        position, choice = fitted.sample(key, settings.n_draws)
+        position, choice = grid.sample(key, settings.n_draws)
         variance = jnp.append(share @ (point - mean) ** 2, vehicle @ (mass - mean_mass) ** 2)
         return {
             "mean": jnp.append(mean, mean_mass),
             "sd": jnp.sqrt(variance),
-            "log_evidence": fitted.log_evidence,
-            "n_effective": fitted.n_effective,
+            "log_evidence": grid.log_evidence,
+            "n_effective": grid.n_effective,
             "vehicle": jnp.argmax(vehicle),
-            "point": box.inside(position),
+            "point": frame.point(position),
             "choice": choice,
         }
 

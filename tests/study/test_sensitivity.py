@@ -28,12 +28,12 @@ from prisma_sbi.study.sensitivity import (
     constant_table,
     factors,
 )
-from tests.study.examples import FEW_POINTS, LAW, city, model, routes
+from tests.study.examples import LAW, QUICK, city, model, routes
 
 NAMES = tuple(CONSTANTS)
 POINT, VEHICLE = jnp.asarray([0.45, 1.3]), jnp.asarray(20)
 N_DRAWS = 4_000
-SMALL = SensitivitySettings(population=FEW_POINTS, n_draws=200)
+SMALL = SensitivitySettings(align=QUICK.align, grid=QUICK.grid, n_draws=200)
 
 
 def scaled_trip(trip: int = 0, constants: Constants | None = None) -> ScaledTrip:
