@@ -20,7 +20,7 @@ from tests.study.examples import FEW_POINTS, QUICK, city, model, routes
 SD = np.asarray([0.03, 0.08])
 CORRELATION = 0.8
 FEW = ProfileSettings(
-    n_values=61,
+    n_values=81,
     n_inner=10,
     population=FEW_POINTS,
 )
