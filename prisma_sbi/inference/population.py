@@ -116,7 +116,7 @@ def populate(
         From a position in the plane to the log joint densities with every choice, given each of
         the distinct shares of the data in rising order.
     start : (2,)
-        Where a kernel may stand in the first round; it is not among the points.
+        Where kernels may stand besides; it is not among the points.
     first : (first, 2)
         Positions to begin with.
     log_density
