@@ -4,7 +4,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import xarray as xr
@@ -31,7 +31,7 @@ def replacing(target: Path) -> Iterator[Path]:
         os.replace(partial, target)
         remove(replaced)
     except BaseException:
-        remove(partial)
+        discard(partial)
         raise
 
 
@@ -41,6 +41,16 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def discard(path: Path) -> None:
+    """Delete what a broken-off body left, as far as that goes.
+
+    A thread that still writes may hinder it; what stays is removed by the next call, and the
+    error that broke the body off is the one to be seen.
+    """
+    with suppress(OSError):
+        remove(path)
 
 
 def write_zarr(content: xr.Dataset | xr.DataTree, path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from prisma_sbi._files import remove, replacing
+from prisma_sbi._files import discard, remove, replacing
 
 _MARKS = ".stages"
 
@@ -140,16 +140,19 @@ def run_stage(
     mark.parent.mkdir(parents=True, exist_ok=True)
     workshop = folder / _MARKS / f"{name}.partial"
     remove(workshop)
-    workshop.mkdir()
     try:
+        # Inside, for Ctrl-C while the folder is being made shows only once it is there.
+        workshop.mkdir()
         detail = make(workshop)
         mark.unlink(missing_ok=True)
         artefacts = sorted(item.name for item in workshop.iterdir())
         for artefact in artefacts:
             remove(folder / artefact)
             (workshop / artefact).rename(folder / artefact)
-    finally:
-        remove(workshop)
+    except BaseException:
+        discard(workshop)
+        raise
+    remove(workshop)
     record = StageRecord(
         name=name,
         seconds=time.perf_counter() - started,

@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,6 +85,35 @@ def test_a_stage_that_dies_leaves_nothing_half_written(tmp_path, fault):
     assert (tmp_path / "a.txt").read_text() == "whole"
     assert run_stage("one", tmp_path, "key", dies).reused
     assert not run_stage("one", tmp_path, "other key", good).reused
+
+
+def test_a_stage_interrupted_while_its_folder_is_made_leaves_none(tmp_path, monkeypatch):
+    make = Path.mkdir
+
+    def interrupted(folder, *args, **kwargs):
+        make(folder, *args, **kwargs)
+        if folder.suffix == ".partial":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "mkdir", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_stage("one", tmp_path, "key", lambda out: "done")
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_the_error_of_a_stage_is_seen_though_its_leftovers_stay(tmp_path, monkeypatch):
+    def busy(folder):
+        raise OSError(39, "Directory not empty", str(folder))
+
+    def dies(out):
+        monkeypatch.setattr(shutil, "rmtree", busy)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_stage("one", tmp_path, "key", dies)
+    monkeypatch.undo()
+    assert not run_stage("one", tmp_path, "key", lambda out: "done").reused
+    assert not list(tmp_path.rglob("*.partial"))
 
 
 def test_release_that_is_not_private_is_refused(run):
