@@ -1,15 +1,16 @@
 """Likelihoods: how probable an observed trace is, for many vehicles on one drive at once."""
 
-from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 import numpyro
 import numpyro.distributions as dist
+from jax import lax
 from jaxtyping import Array, Float
 
+from prisma_sbi.models.log_product import LogProduct
 from prisma_sbi.models.objective import SummaryObjective
 from prisma_sbi.models.streaming import fold_power
 from prisma_sbi.models.summary import TraceSummary, summarize
@@ -170,25 +171,7 @@ class TraceLikelihood(eqx.Module):
     ) -> Float[Array, " choice"]:
         """Log density of the trace; exact whatever the stride, which suits no other law."""
         del stride
-        density, log_spread = self._densities()
-        zeros = jnp.zeros_like(vehicles.idle_power_w)
-
-        def update(carry, power, now):
-            z_before, total = carry
-            z, step = density(z_before, power, *now)
-            return z, total + step
-
-        first = jnp.arange(constants.n_times) == 0
-        _, total = fold_power(
-            point,
-            vehicles,
-            trip.road,
-            constants,
-            start=(zeros, zeros),
-            update=update,
-            seen=(trip.observed, first),
-        )
-        return total - (constants.n_times - 1) * log_spread
+        return self.partial_log_likelihoods(point, vehicles, trip, constants, shares=(1.0,))[0]
 
     def partial_log_likelihoods(
         self,
@@ -199,31 +182,46 @@ class TraceLikelihood(eqx.Module):
         *,
         shares: tuple[float, ...],
     ) -> Float[Array, "share choice"]:
-        """Log density of beginnings of the trace, as long as these shares of it.
+        """Log density of beginnings of the trace, as long as these rising shares of it.
 
         One run of the simulator gives them all.
         """
-        density, log_spread = self._densities()
+        if not all(0.0 < a <= b <= 1.0 for a, b in pairwise((shares[0], *shares))):
+            raise ValueError(f"Expected rising shares above 0 up to 1; got {shares!r}.")
+        floor_w, share, memory, degrees_of_freedom = self._numbers()
+        spread = jnp.sqrt(1.0 - jnp.asarray(memory) ** 2)
         zeros = jnp.zeros_like(vehicles.idle_power_w)
-        time = np.arange(constants.n_times)
-        ends = np.maximum(np.round(np.asarray(shares) * constants.n_times), 1.0)
 
         def update(carry, power, now):
-            z_before, totals = carry
-            *now, counts = now
-            z, step = density(z_before, power, *now)
-            return z, totals + jnp.where(counts[:, None], step, 0.0)
+            z_before, tails, scales = carry
+            seen, first = now
+            scale = noise_scale(power, floor_w, share)
+            z = (seen - power) / scale
+            innovation = jnp.where(first, z, (z - memory * z_before) / spread)
+            # Or the power would be worked out anew for each of these three.
+            z, innovation, scale = lax.optimization_barrier((z, innovation, scale))
+            tail = 1.0 + innovation**2 / degrees_of_freedom
+            return z, tails.times(tail), scales.times(scale)
 
-        _, totals = fold_power(
+        stops = [max(round(part * constants.n_times), 1) for part in shares]
+        carries = fold_power(
             point,
             vehicles,
             trip.road,
             constants,
-            start=(zeros, jnp.zeros((len(shares), *zeros.shape), zeros.dtype)),
+            start=(zeros, LogProduct.one(zeros), LogProduct.one(zeros)),
             update=update,
-            seen=(trip.observed, jnp.asarray(time == 0), jnp.asarray(time[:, None] < ends)),
+            seen=(trip.observed, jnp.arange(constants.n_times) == 0),
+            stops=tuple(stops),
         )
-        return totals - (jnp.asarray(ends, zeros.dtype)[:, None] - 1.0) * log_spread
+        peak = log_student_t(jnp.zeros_like(spread), degrees_of_freedom)
+        power = 0.5 * (degrees_of_freedom + 1.0)
+        return jnp.stack(
+            [
+                n * peak - (n - 1) * jnp.log(spread) - power * tails.log() - scales.log()
+                for n, (_, tails, scales) in zip(stops, carries, strict=True)
+            ]
+        )
 
     def sampled(self) -> "TraceLikelihood":
         """Sample the parameters that have a prior."""
@@ -236,20 +234,6 @@ class TraceLikelihood(eqx.Module):
     def law(self, power_w: Float[Array, "*n time"]) -> TraceNoise:
         """The law of traces around simulated ones, as a NumPyro distribution."""
         return TraceNoise(power_w, **dict(zip(_PARAMETERS, self._numbers(), strict=True)))
-
-    def _densities(self) -> tuple[Callable[..., tuple[Array, Array]], Array]:
-        """Log density of a step given the one before, but for a constant, and that constant."""
-        floor_w, share, memory, degrees_of_freedom = self._numbers()
-        memory = jnp.asarray(memory)
-        spread = jnp.sqrt(1.0 - memory**2)
-
-        def density(z_before, power, seen, first):
-            scale = noise_scale(power, floor_w, share)
-            z = (seen - power) / scale
-            innovation = jnp.where(first, z, (z - memory * z_before) / spread)
-            return z, log_student_t(innovation, degrees_of_freedom) - jnp.log(scale)
-
-        return density, jnp.log(spread)
 
     def _numbers(self) -> tuple[Any, ...]:
         """The parameters, none of which may still be a prior."""

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from functools import reduce
+from itertools import pairwise
 from operator import add
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
@@ -24,6 +26,8 @@ def fold_power(
     update: Callable[[Any, Float[Array, " choice"], Any], Any],
     seen: Any,
     stride: int = 1,
+    unroll: int = 1,
+    stops: tuple[int, ...] | None = None,
 ) -> Any:
     """Fold a function over the power traces of several vehicles that share one drive.
 
@@ -45,10 +49,14 @@ def fold_power(
         What was observed, with a leading axis of ``n_times // stride``.
     stride
         Time steps over which the motion is averaged before the vehicles see it.
+    unroll
+        Steps that one turn of the loop takes: pays where ``update`` hands on what it keeps.
+    stops
+        Rising counts of steps.
 
     Returns
     -------
-    The last carry.
+    The last carry, or a list of the carries after so many steps.
     """
     setting = driver_setting(point[0], point[1], road, constants)
     zero = jnp.zeros_like(setting.length_m)
@@ -74,10 +82,17 @@ def fold_power(
         return (state, update(folded, power, now)), None
 
     # Adding the zero gives the carry the batch axes that it will have after a step.
-    begin = (initial_state(setting, constants), _with(start, zero))
-    return lax.scan(step, begin, seen)[0][1]
+    carry = (initial_state(setting, constants), _with(start, zero))
+    if stops is None:
+        return lax.scan(step, carry, seen, unroll=unroll)[0][1]
+    found = []
+    for begin, end in pairwise((0, *stops)):
+        now = jax.tree.map(lambda leaf, begin=begin, end=end: leaf[begin:end], seen)
+        carry, _ = lax.scan(step, carry, now, unroll=unroll)
+        found.append(carry[1])
+    return found
 
 
 def _with(start: Any, zero: Float[Array, ""]) -> Any:
     """The first carry, in the precision of the drive."""
-    return tuple(leaf + zero for leaf in start)
+    return jax.tree.map(lambda leaf: leaf + zero.astype(leaf.dtype), start)

@@ -2,6 +2,7 @@
 
 import equinox as eqx
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float
 
 from prisma_sbi.models.streaming import fold_power
@@ -12,6 +13,8 @@ from prisma_sbi.simulator.vehicle import Vehicle
 
 _VARIANCE_FLOOR = 1e-6
 """Smallest variance that counts, in units of the squared power span."""
+_UNROLL = 4
+"""Steps in which the recent powers are handed on without a copy."""
 
 
 class TextureSummary(eqx.Module):
@@ -90,22 +93,24 @@ class TextureLikelihood(eqx.Module):
         del stride  # averaging over time is what texture does not survive
         seen, dt = trip.observed.summary, constants.time_step_s
         zeros = jnp.zeros_like(vehicles.idle_power_w)
-        recent = jnp.zeros((max(self.lags), *zeros.shape), zeros.dtype)
-        sums = jnp.zeros((1 + len(self.lags), *zeros.shape), zeros.dtype)
+        recent = (zeros,) * max(self.lags)
+        sums = (zeros,) * (1 + len(self.lags))
 
         def update(carry, power, share_now):
             energy, duration, squares, products, recent, lagged = carry
+            # Or the power would be worked out anew for each of the sums.
+            power = lax.optimization_barrier(power)
             scaled = power / constants.power_span_w
             energy = energy + dt * power
             duration = duration + dt * activity(power, constants)
-            partners = jnp.stack([scaled, *(recent[lag - 1] for lag in self.lags)])
+            partners = (scaled, *(recent[lag - 1] for lag in self.lags))
             return (
                 energy,
                 duration,
                 squares + energy**2,
                 products + energy * share_now,
-                jnp.concatenate([scaled[None], recent[:-1]]),
-                lagged + scaled * partners,
+                (scaled, *recent[:-1]),
+                tuple(a + scaled * b for a, b in zip(lagged, partners, strict=True)),
             )
 
         energy, duration, squares, products, _, lagged = fold_power(
@@ -116,6 +121,7 @@ class TextureLikelihood(eqx.Module):
             start=(zeros, zeros, zeros, zeros, recent, sums),
             update=update,
             seen=seen.cumulative_share,
+            unroll=_UNROLL,
         )
         total = away_from_zero(energy, constants.energy_floor_j)
         share = seen.cumulative_share
@@ -125,7 +131,7 @@ class TextureLikelihood(eqx.Module):
         observed_energy = away_from_zero(seen.energy_j, constants.energy_floor_j)
         observed_duration = jnp.maximum(seen.duration_s, constants.duration_floor_s)
         log_variance, autocorrelation = _texture(
-            energy / (dt * constants.power_span_w), jnp.moveaxis(lagged, 0, -1), duration / dt
+            energy / (dt * constants.power_span_w), jnp.stack(lagged, axis=-1), duration / dt
         )
         residuals = (
             (energy - seen.energy_j) / observed_energy / constants.energy_scale,

@@ -113,6 +113,14 @@ def test_beginnings_are_as_likely_as_shorter_traces():
     np.testing.assert_allclose(found[-1], whole, rtol=1e-12)
 
 
+@pytest.mark.parametrize("shares", [(0.5, 0.25), (0.0, 1.0), (0.5, 1.5)])
+def test_beginnings_must_grow(shares):
+    likelihood, pool = TraceLikelihood(), make_pool()
+    trip, point = TripData(make_road(3), observed_trace(3)), jnp.asarray(POINTS[2])
+    with pytest.raises(ValueError, match="rising shares above 0 up to 1"):
+        partial_log_likelihoods(likelihood, point, pool, trip, CONSTANTS, shares)
+
+
 def test_summaries_have_no_beginning_but_powers():
     likelihood, pool, road = SummaryLikelihood(), make_pool(), make_road(3)
     trip = TripData(road, likelihood.observe(observed_trace(3), CONSTANTS))
