@@ -57,6 +57,7 @@ ROWS = (
     changed("published, texture, traffic", "published", "texture", speed_wander=0.3),
     changed("realistic"),
     changed("without traffic", speed_wander=0.0),
+    changed("without shrinkage", aggressiveness_shrinkage=0.0),
     changed("without restless power", restlessness=0.0),
     changed("without hybrids and electric cars", hybrid_share=0.0, electric_efficiency=0.0),
     changed("without the end on the move", end_speed_share=0.0),
@@ -67,7 +68,7 @@ ROWS = (
     changed("without texture", likelihood="summary"),
     changed("by the law of the trace", likelihood="trace"),
 )
-CHANCE = ("speed_wander", "restlessness")
+CHANCE = ("speed_wander", "restlessness", "aggressiveness_shrinkage")
 """Constants that only decoding knows, so that a fit serves all their values."""
 
 

@@ -26,8 +26,11 @@ PRESETS: Mapping[str, Mapping[str, float]] = MappingProxyType(
                 "energy_scale": 0.03,
                 "electric_efficiency": 0.85,
                 "electric_recuperation": 0.6,
-                "speed_wander": 0.3,
-                "restlessness": 0.3,
+                "speed_wander": 0.33,
+                "speed_wander_length_m": 190.0,
+                "speed_wander_limit": 1.2,
+                "aggressiveness_shrinkage": 0.2,
+                "restlessness": 0.36,
                 "start_speed_share": 0.5,
             }
         ),
@@ -36,8 +39,8 @@ PRESETS: Mapping[str, Mapping[str, float]] = MappingProxyType(
 """Sets of constants by name. ``published`` is the driver of the paper; ``realistic`` starts and
 ends on the move and where the traffic is, as recordings do that were cut, gathers speed as an
 engine of limited power does, brakes more gently than it accelerates, idles at the fuel flow of
-real engines, knows hybrids and electric cars, and draws traffic and a restless foot when it decodes
-(see docs/realism.md)."""
+real engines, knows hybrids and electric cars, and draws traffic and a restless foot for drivers
+nearer to the typical one when it decodes (see docs/realism.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +93,10 @@ class Constants:
         How much the drivable speed of decoded trips wanders along the road (standard deviation of
         its log; 0, as published, for not at all), over what length, and the largest factor. See
         :func:`~prisma_sbi.simulator.road_with_traffic`.
+    aggressiveness_shrinkage, typical_aggressiveness
+        Share of the log distance to a typical driver that decoding takes from fitted values, and
+        that driver; 0, as published, for fitted values as they are. See
+        :func:`~prisma_sbi.simulator.shrunk_aggressiveness`.
     restlessness, restlessness_memory_s
         Largest relative wander of the power of decoded traces, and how long it lasts; 0, as
         published, for none. See :func:`~prisma_sbi.simulator.restless_power`.
@@ -136,6 +143,8 @@ class Constants:
     speed_wander: float = field(default=0.0, metadata={ADDED_LATER: True})
     speed_wander_length_m: float = field(default=175.0, metadata={ADDED_LATER: True})
     speed_wander_limit: float = field(default=1.15, metadata={ADDED_LATER: True})
+    aggressiveness_shrinkage: float = field(default=0.0, metadata={ADDED_LATER: True})
+    typical_aggressiveness: float = field(default=0.6, metadata={ADDED_LATER: True})
     restlessness: float = field(default=0.0, metadata={ADDED_LATER: True})
     restlessness_memory_s: float = field(default=5.0, metadata={ADDED_LATER: True})
     arrival_tolerance_m: float = 1.0
@@ -175,6 +184,7 @@ class Constants:
             "electric_efficiency",
             "electric_recuperation",
             "speed_wander",
+            "aggressiveness_shrinkage",
         )
         for item in fields(self):
             if item.name in pairs:
@@ -190,6 +200,8 @@ class Constants:
             0.0,
             1.0,
             recuperation=self.recuperation,
+            aggressiveness_shrinkage=self.aggressiveness_shrinkage,
+            typical_aggressiveness=self.typical_aggressiveness,
             start_speed_share=self.start_speed_share,
             end_speed_share=self.end_speed_share,
             hybrid_share=self.hybrid_share,

@@ -16,6 +16,7 @@ from prisma_sbi.simulator.driver import (
 from prisma_sbi.simulator.drivetrain import Drivetrain, drivetrains
 from prisma_sbi.simulator.fleet import simulate_fleet
 from prisma_sbi.simulator.restlessness import restless_power
+from prisma_sbi.simulator.shrinkage import shrunk_aggressiveness
 from prisma_sbi.simulator.traffic import road_with_traffic
 from prisma_sbi.simulator.trip import simulate_power, simulate_trips
 from prisma_sbi.simulator.vehicle import (
@@ -43,6 +44,7 @@ __all__ = [
     "road_with_traffic",
     "roads_from_profiles",
     "safe_sqrt",
+    "shrunk_aggressiveness",
     "simulate_fleet",
     "simulate_power",
     "simulate_trips",

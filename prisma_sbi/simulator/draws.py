@@ -1,4 +1,4 @@
-"""Traces as draws: the simulator on roads with traffic, under a restless foot."""
+"""Traces as draws: typical drivers on roads with traffic, with a restless foot."""
 
 from collections.abc import Callable
 
@@ -7,6 +7,7 @@ import numpy as np
 from prisma_sbi.region.profiles import RoadProfiles
 from prisma_sbi.region.record import Region
 from prisma_sbi.simulator.restlessness import restless_power
+from prisma_sbi.simulator.shrinkage import shrunk_aggressiveness
 from prisma_sbi.simulator.traffic import road_with_traffic
 from prisma_sbi.simulator.trip import simulate_trips
 
@@ -44,5 +45,6 @@ def draw_traces(
     """
     constants = region.constants
     roads = road_with_traffic(profiles, constants, rng)
-    power_w = simulate_trips(region, roads, aggressiveness, detour, vehicle, progress=progress)
+    driver = shrunk_aggressiveness(aggressiveness, constants)
+    power_w = simulate_trips(region, roads, driver, detour, vehicle, progress=progress)
     return restless_power(power_w, constants, rng)
