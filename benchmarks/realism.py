@@ -68,7 +68,7 @@ ROWS = (
     changed("without texture", likelihood="summary"),
     changed("by the law of the trace", likelihood="trace"),
 )
-CHANCE = ("speed_wander", "restlessness", "aggressiveness_shrinkage")
+DECODED = ("speed_wander", "restlessness", "aggressiveness_shrinkage")
 """Constants that only decoding knows, so that a fit serves all their values."""
 
 
@@ -119,7 +119,7 @@ def main() -> None:
         if row.name in set(done["row"]):
             continue
         region = replace(base, constants=Constants.preset(row.preset, **dict(row.changes)))
-        key = (row.preset, row.likelihood, *(c for c in row.changes if c[0] not in CHANCE))
+        key = (row.preset, row.likelihood, *(c for c in row.changes if c[0] not in DECODED))
         if key not in fits:
             fits[key] = fit(region, trips, row.likelihood)
         table, stats, seconds = fits[key]

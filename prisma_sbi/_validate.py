@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection
+from itertools import pairwise
 
 
 def positive(**values: float) -> None:
@@ -38,3 +39,10 @@ def one_of(options: Collection[str], **values: str) -> None:
         if value not in options:
             listed = ", ".join(repr(option) for option in options)
             raise ValueError(f"Expected {name} to be one of {listed}; got {name}={value!r}.")
+
+
+def rising_shares(**values: tuple[float, ...]) -> None:
+    """Raise ``ValueError`` unless every tuple holds shares above 0, up to 1, none falling."""
+    for name, shares in values.items():
+        if not (shares and all(0.0 < a <= b for a, b in pairwise((*shares, 1.0)))):
+            raise ValueError(f"Expected rising {name} above 0 up to 1; got {name}={shares!r}.")

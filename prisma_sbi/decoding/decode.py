@@ -60,7 +60,9 @@ def decode(
     -------
     xarray.Dataset
         ``power_w (trip, time)``, the seven descriptors, ``route_length_m`` and ``n_redraws``
-        per trip. Attributes carry the guarantee and how many rows were redrawn or replaced.
+        per trip. Descriptors are those of the release, also where the constants have traces drawn
+        for drivers nearer to the typical one. Attributes carry the guarantee and how many rows
+        were redrawn or replaced.
 
     Raises
     ------

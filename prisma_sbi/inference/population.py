@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import equinox as eqx
 import jax
@@ -52,9 +51,9 @@ class PopulationSettings:
         _validate.positive(width=self.width)
         if min(self.first_shape) < 2:
             raise ValueError(f"Expected 2 x 2 points or more; got {self.first_shape!r}.")
-        ordered = all(0.0 < a <= b for a, b in pairwise(self.shares))
-        if not (self.shares and self.shares[0] > 0.0 and ordered and self.shares[-1] == 1.0):
-            raise ValueError(f"Expected rising shares above 0 up to 1; got {self.shares!r}.")
+        _validate.rising_shares(shares=self.shares)
+        if self.shares[-1] != 1.0:
+            raise ValueError(f"Expected shares that end with 1; got {self.shares!r}.")
         if not self.heat >= 1.0:
             raise ValueError(f"Expected heat >= 1; got {self.heat!r}.")
 

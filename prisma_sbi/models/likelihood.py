@@ -1,6 +1,5 @@
 """Likelihoods: how probable an observed trace is, for many vehicles on one drive at once."""
 
-from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
@@ -10,6 +9,7 @@ import numpyro.distributions as dist
 from jax import lax
 from jaxtyping import Array, Float
 
+from prisma_sbi import _validate
 from prisma_sbi.models.log_product import LogProduct
 from prisma_sbi.models.objective import SummaryObjective
 from prisma_sbi.models.streaming import fold_power
@@ -186,8 +186,7 @@ class TraceLikelihood(eqx.Module):
 
         One run of the simulator gives them all.
         """
-        if not all(0.0 < a <= b <= 1.0 for a, b in pairwise((shares[0], *shares))):
-            raise ValueError(f"Expected rising shares above 0 up to 1; got {shares!r}.")
+        _validate.rising_shares(shares=shares)
         floor_w, share, memory, degrees_of_freedom = self._numbers()
         spread = jnp.sqrt(1.0 - jnp.asarray(memory) ** 2)
         zeros = jnp.zeros_like(vehicles.idle_power_w)
@@ -215,10 +214,10 @@ class TraceLikelihood(eqx.Module):
             stops=tuple(stops),
         )
         peak = log_student_t(jnp.zeros_like(spread), degrees_of_freedom)
-        power = 0.5 * (degrees_of_freedom + 1.0)
+        tail_power = 0.5 * (degrees_of_freedom + 1.0)
         return jnp.stack(
             [
-                n * peak - (n - 1) * jnp.log(spread) - power * tails.log() - scales.log()
+                n * peak - (n - 1) * jnp.log(spread) - tail_power * tails.log() - scales.log()
                 for n, (_, tails, scales) in zip(stops, carries, strict=True)
             ]
         )

@@ -30,7 +30,7 @@ class LogProduct(eqx.Module):
         return cls(jnp.ones_like(like), jnp.zeros(like.shape, _integer(like)))
 
     def times(self, factor: Float[Array, "*n"]) -> "LogProduct":
-        """With one more factor: finite, above 0, and not so small that it has fewer digits."""
+        """With one more factor: above 0, finite and not subnormal."""
         product = self.mantissa * factor
         whole, kind = jnp.finfo(product.dtype), _integer(product)
         bits = lax.bitcast_convert_type(lax.stop_gradient(product), kind)
